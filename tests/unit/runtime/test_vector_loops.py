@@ -237,6 +237,21 @@ def test_compilers_report_the_same_loops(powers, tmp_path, cc):
     assert twice.outcome == "vectors"
 
 
+@pytest.mark.parametrize("type_", ["float", "double"])
+@pytest.mark.parametrize("exponent", ["g", "g[i]", "2.5"])
+def test_powers_are_vectors_for_exponents_of_all_kinds(tmp_path, type_, exponent):
+    """A choice by what is the same for all lanes keeps gcc from vectors of the whole loop."""
+    given = f"{type_} g" if exponent != "g[i]" else f"const {type_} g[n]"
+    call = "powf" if type_ == "float" else "pow"
+    source = (
+        f"void powers(int n, {given}, const {type_} x[n], {type_} out[n]) {{\n"
+        f"  for (int i = 0; i < n; i++) out[i] = {call}(x[i], ({type_}){exponent});\n}}\n"
+    )
+    kernel = po.auto(po.parse_c(source)).compile(cache=tmp_path, check=False)
+    (loop,) = kernel.vector_loops
+    assert loop.outcome == "vectors"
+
+
 def _scalarises_calls(kernel) -> bool:
     found = re.search(r"clang version (\d+)", kernel.built.toolchain.version)
     return found is not None and int(found[1]) < 15

@@ -144,14 +144,15 @@ static inline float pow_f32(float x, float y) {
     const double log = a > 0.0 ? log2_in_f64(a) : -1e300;
     const double t = times_f64(b, a < __builtin_inf() ? log : a + 1e300);
     const double r = exp2_in_f64(t > 200.0 ? 200.0 : t < -200.0 ? -200.0 : t);
-    const double n = __builtin_fabs(b) < 0x1p25 ? b : 2.0;
-    const double negative = is_odd_f64(n) ? -r : r;
-    const double below = whole_f64(n) == n ? negative : x > -__builtin_inff() && x < 0.0f
-        ? __builtin_nan("") : r;
+    const double n = chosen_f64(__builtin_fabs(b) < 0x1p25, b, 2.0);
+    const int is_whole = whole_f64(n) == n;
+    const double negative = chosen_f64(is_whole & is_odd_f64(n), -r, r);
+    const double broken = chosen_f64(is_whole, negative, __builtin_nan(""));
+    const double below = x > -__builtin_inff() && x < 0.0f ? broken : negative;
     const double found = __builtin_copysign(1.0, x) < 0.0 ? below : r;
-    const double value = b == b ? found : b;
-    const int stays = x == -1.0f && __builtin_fabs(b) == __builtin_inf();
-    return (float)(b == 0.0 || x == 1.0f || stays ? 1.0 : value);
+    const double base = chosen_f64(__builtin_fabs(b) == __builtin_inf(), a, x);
+    const double known = base == 1.0 ? 1.0 : chosen_f64(b == b, found, b);
+    return (float)chosen_f64(b == 0.0, 1.0, known);
 }
 
 """,

@@ -263,7 +263,7 @@ static inline double pow_f64(double x, double y) {
     const double a = __builtin_fabs(x), b = __builtin_fabs(y);
     double l1, p1, s;
     const double log = log2_parts_f64(a, &l1);
-    const double v = y > 0x1p66 ? 0x1p66 : y < -0x1p66 ? -0x1p66 : y;
+    const double v = chosen_f64(b > 0x1p66, __builtin_copysign(0x1p66, y), y);
     const double p0 = product_f64(v, log, &p1);
     const double more = p1 + times_f64(v, l1);
     const double inner = p0 > 1100.0 ? 1100.0 : p0 < -1100.0 ? -1100.0 : p0;
@@ -272,15 +272,17 @@ static inline double pow_f64(double x, double y) {
     const double n = whole_f64(t);
     const double r = times_ln2_f64(t - n, t == p0 ? more : 0.0, &s);
     const double value = exp_scaled_f64(r, exp_rest_f64(r, s), n);
-    const double whole = b < 0x1p52 ? b : 2.0;
-    const double half = 0.5 * (b < 0x1p53 ? b : 4.0);
-    const double negative = half + 0x1p52 - 0x1p52 != half ? -value : value;
-    const double below = whole + 0x1p52 - 0x1p52 == whole ? negative
-        : x < 0.0 && a < __builtin_inf() ? __builtin_nan("") : value;
+    const double whole = chosen_f64(b < 0x1p52, b, 2.0);
+    const double half = 0.5 * chosen_f64(b < 0x1p53, b, 4.0);
+    const int is_whole = whole + 0x1p52 - 0x1p52 == whole;
+    const int is_odd = is_whole & (half + 0x1p52 - 0x1p52 != half);
+    const double negative = chosen_f64(is_odd, -value, value);
+    const double broken = chosen_f64(is_whole, negative, __builtin_nan(""));
+    const double below = x < 0.0 && a < __builtin_inf() ? broken : negative;
     const double found = __builtin_copysign(1.0, x) < 0.0 ? below : value;
-    const double known = y == y ? found : y;
-    const int stays = x == -1.0 && b == __builtin_inf();
-    return y == 0.0 || x == 1.0 || stays ? 1.0 : known;
+    const double base = chosen_f64(b == __builtin_inf(), a, x);
+    const double known = base == 1.0 ? 1.0 : chosen_f64(y == y, found, y);
+    return chosen_f64(y == 0.0, 1.0, known);
 }
 
 """,

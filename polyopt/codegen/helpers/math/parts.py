@@ -36,6 +36,14 @@ static inline double times_f64(double a, double b) {
     return of_bits_f64(bits_f64(a * b) & ~(uint64_t)1);
 }
 """,
+    "chosen_f64": """\
+/* a or b, by bits: a condition that is the same for all lanes of a vector stays a number, where
+   compilers have no vectors for choices by it */
+static inline double chosen_f64(int condition, double a, double b) {
+    const uint64_t mask = -(uint64_t)condition;
+    return of_bits_f64((bits_f64(a) & mask) | (bits_f64(b) & ~mask));
+}
+""",
     "whole_f64": """\
 /* the nearest whole number, for |x| < 2^51 */
 static inline double whole_f64(double x) {
