@@ -146,6 +146,34 @@ def test_it_is_one_kernel():
     assert kernel.proof is not None
 
 
+@pytest.mark.parametrize("keys", [37, 48])
+def test_heads_beside_elements_are_read_as_they_lie(keys):
+    """Transpositions around it are computed in its statements, also where blocks are not whole."""
+    kind, shapes = TensorProto.FLOAT, {"q": 40, "k": keys, "v": keys}
+    nodes = [helper.make_node("Transpose", [n], [f"{n}1"], perm=[0, 2, 1, 3]) for n in "qv"]
+    nodes += [
+        helper.make_node("Transpose", ["k"], ["k1"], perm=[0, 2, 3, 1]),
+        helper.make_node("MatMul", ["q1", "k1"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"], axis=-1),
+        helper.make_node("MatMul", ["weights", "v1"], ["mixed"]),
+        helper.make_node("Transpose", ["mixed"], ["y"], perm=[0, 2, 1, 3]),
+    ]
+    inputs = [helper.make_tensor_value_info(n, kind, [1, m, 3, 32]) for n, m in shapes.items()]
+    graph = helper.make_graph(
+        nodes, "m", inputs, [helper.make_tensor_value_info("y", kind, None)]
+    )  # fmt: skip
+    read = load_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
+    model = compile_graph(run_passes(read, default_passes()).graph)
+    (source,) = (
+        s.kernel.planned.program.source for s in model.steps if "attention" in s.operators
+    )  # fmt: skip
+    assert {f"attention_{part}_block_0_0" in source for part in ("products", "mixed")} == {True}
+    given_ = given(read)
+    (ours,) = model.run(given_)
+    q, k, v = (np.swapaxes(given_[n], 1, 2) for n in "qkv")
+    np.testing.assert_allclose(np.swapaxes(ours, 1, 2), attention(q, k, v), rtol=2e-5, atol=5e-6)
+
+
 def test_doubles_are_taken():
     graph = written_out((1, 1, 33, 32), 35, kind=TensorProto.DOUBLE)
     inputs = given(graph)

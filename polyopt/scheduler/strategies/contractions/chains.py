@@ -174,7 +174,7 @@ class _Tiles:
         ]:
             self.plan = self.plan.fuse(ready[0], into=self.array)
             inside.add(ready[0])
-        self._check()
+        self._check(inside)
         tile = self._tile_loop()
         self._pack_columns(tile)
         known = {plan.copies[n].statement.name: c for n, c in found.contractions.items()}
@@ -186,8 +186,11 @@ class _Tiles:
                 self._vectors(name)
         return self.plan
 
-    def _check(self) -> None:
-        """Raises ``IllegalScheduleError`` unless each buffer is as wide as the tile."""
+    def _check(self, inside: Collection[str]) -> None:
+        """Raises ``IllegalScheduleError`` unless all that lies between is in the tile, and each
+        buffer as wide as it."""
+        for array in sorted(self.found.between.difference(inside)):
+            raise IllegalScheduleError(f"{array} has readers outside")
         for scratch in self.plan.program.scratches:
             last = constant_value(scratch.extents[-1]) if scratch.extents else None
             if last != self.width:
@@ -231,12 +234,23 @@ class _Tiles:
         inner = [self._loop(name, d).name for d in (found.sum, found.rows, found.columns)]
         self.plan = self.plan.reorder(block, *inner)
         if not is_whole:  # the last block reads behind the last row
-            for operand in found.operands:
-                if not operand.along and any(step(x, found.rows) for x in operand.load.index):
-                    self.plan = self.plan.pack(operand.array, at=block, read=operand.ref)
+            for array in self._operands_of_rows(name, found):
+                self.plan = self.plan.pack(array, at=block)
         self.plan = (
             self.plan.unroll(inner[1]).vectorize(inner[2], self.lanes).register_tile(inner[0])
         )
+
+    def _operands_of_rows(self, name: str, found: Contraction) -> list[str]:
+        """Arrays outside the tile that move with the rows and not with the columns, themselves or
+        through what is computed in the statement."""
+        program, outer = self.plan.program, self.plan.program.copies[name].outer
+        arrays: list[str] = []
+        for array in program.arrays_read(name):
+            moving = set[int]().union(*(steps_of_read(program, name, array) or ()))
+            is_by_row = outer + found.rows in moving and outer + found.columns not in moving
+            if is_by_row and array not in self.found.between:
+                arrays.append(array)
+        return arrays
 
     def _rows(self, name: str, found: Contraction) -> tuple[int, bool]:
         """How many rows are in a block, and whether all blocks are whole: as they are where one
@@ -283,7 +297,10 @@ class _Tiles:
         program = self.plan.program
         wanted = program.copies[name].outer + dim
         path = program.places[name].loops
-        return next(n for n in path if dimension_of(program, name, n) == wanted)
+        found = [n for n in path if dimension_of(program, name, n) == wanted]
+        if not found:
+            raise IllegalScheduleError(f"no loop of {name} is its dimension {dim}")
+        return found[0]
 
     def _block_of(self, name: str, dim: int) -> str:
         """The innermost loop over blocks of a dimension."""
