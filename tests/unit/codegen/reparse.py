@@ -15,8 +15,7 @@ from polyopt.codegen import emit as emission
 from polyopt.codegen.ast import expr as c
 from polyopt.codegen.ast import nodes as n
 from polyopt.codegen.ast.names import function_name
-from polyopt.codegen.printers.c import allocated, print_c
-from polyopt.frontend.c.readback.intrinsics import BARRIER
+from polyopt.codegen.printers.c import BARRIER, allocated, print_c
 from polyopt.ir.types import F32, I32, I64
 from tests.unit.codegen.reader import _NAMES, _VECTOR, Reader, _type_name, folded
 

@@ -10,9 +10,9 @@ import pytest
 import polyopt as po
 from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.codegen.ast.nodes import Barrier, Block, For, If, Sequential, Simd
+from polyopt.codegen.printers.c import BARRIER
 from polyopt.codegen.printers.c_expr import c_text, hints
 from polyopt.codegen.workarounds.gcc_slp import chains_apart
-from polyopt.frontend.c.readback.intrinsics import BARRIER
 from polyopt.ir.types import F32, F64
 from tests.unit.codegen.reader import Reader
 
