@@ -150,10 +150,10 @@ normal ones, and `pow`'s table) are those of C's Annex F.
 
 """
 _ENDING = """\
-Floats of one argument are looked at one after the other; others are drawn: any bits, exponents near
-0, and numbers close to 1. Exact values are those of the next wider type of the C library. Times are
-of an element of a row of 8192 between 0.1 and 8, the best of many rounds, on
-{}.
+Floats of one argument are looked at in their order, {every}; others are drawn: any bits,
+exponents near 0, and numbers close to 1. Exact values are those of the next wider type of the C
+library. Times are of an element of a row of 8192 between 0.1 and 8, the best of many rounds, on
+{where}.
 
 Written by `make math`.
 """
@@ -169,8 +169,9 @@ def page(toolchain: Toolchain, every: int, drawn: int) -> str:
             measured = Measured(type_, Path(folder), toolchain, flags)
             names = [name for name in NAMES if name.endswith(type_)]
             lines += [_line(measured, name, every, drawn) for name in names]
+    step = "all of them" if every == 1 else f"one of {every}"
     where = f"{cpu_name()}, vectors of {machine.vector_bytes} bytes, {toolchain}"
-    return _HEAD + "\n".join(lines) + "\n\n" + _ENDING.format(where)
+    return _HEAD + "\n".join(lines) + "\n\n" + _ENDING.format(where=where, every=step)
 
 
 def _line(measured: Measured, name: str, every: int, drawn: int) -> str:
