@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import reduce
+from operator import add, mul, sub
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary as CBinary
 from polyopt.codegen.ast.expr import Call as CCall
-from polyopt.codegen.ast.expr import Const, Select, number, product, total
+from polyopt.codegen.ast.expr import Const, Select, number, number_of, product, total
 from polyopt.codegen.ast.visit import walk
 from polyopt.codegen.expressions.affine import c_extent
 from polyopt.codegen.printers.c_expr import c_text, hints
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
+_MEANINGS: Mapping[str, Callable[[int, int], int]] = {"+": add, "-": sub, "*": mul}
 #: operations that take about as long as waking a team of threads
 LEAST_WORK = 100_000
 
@@ -55,7 +57,24 @@ def little_work(
         for extents, count in _starts(program, sizes).items()
     ]
     starts = terms[0] if len(terms) == 1 else (total(tuple(map(product, terms))),) if terms else ()
-    return CBinary("<", work, product((least, *starts)))
+    test = CBinary("<", work, product((least, *starts)))
+    # literals are of C's int: where their products are not, there is enough to do in any case
+    return None if any(map(_is_beyond_int, walk(test))) and not real else test
+
+
+def _is_beyond_int(node: c.Expr) -> bool:
+    value = _value(node)
+    return value is not None and value >= 1 << 31
+
+
+def _value(node: c.Expr) -> int | None:
+    """The number that an expression of literals is."""
+    if not isinstance(node, CBinary):
+        return number_of(node)
+    left, right = _value(node.left), _value(node.right)
+    if left is None or right is None or node.sign not in _MEANINGS:
+        return None
+    return _MEANINGS[node.sign](left, right)
 
 
 def _count_of(value: int, *, real: bool) -> Const:

@@ -77,6 +77,24 @@ def test_each_call_decides_where_nobody_gave_the_size(kind):
     assert "threads = 1; /* too little work to share */" in plan.emit().source
 
 
+@pytest.mark.parametrize(("length", "tested"), [(512, True), (1024, False)])
+def test_work_beyond_an_int_of_c_is_enough(length, tested):
+    """Its literals' product would overflow, and threads would not start."""
+    text = f"""
+    void f(const float a[restrict {length}][1024], const float b[restrict 1024][1024],
+           float c[restrict {length}][1024])
+    {{
+        for (int i = 0; i < {length}; i++)
+            for (int j = 0; j < 1024; j++)
+                for (int k = 0; k < 1024; k++)
+                    c[i][j] += a[i][k] * b[k][j] + 1;
+    }}
+    """
+    plan = po.auto(po.parse_c(text), target=MACHINE)
+    assert "parallel" in str(plan)
+    assert ("too little work to share" in plan.emit().source) == tested
+
+
 @pytest.mark.parametrize(
     ("step", "value", "shared"),
     [("i++", "a[i]", True), ("i++", "a[i] * 2", True), ("i += 2", "a[i] * 2", False)],
