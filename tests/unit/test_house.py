@@ -36,6 +36,13 @@ def run_python(code, **options):
     return done.stdout.strip()
 
 
+def test_the_top_level_has_what_a_newcomer_expects():
+    """And nothing that a compiler or a trial left behind; an sdist has its own head beside."""
+    found = {p.name for p in ROOT.iterdir() if p.is_file() and not p.name.startswith(".")}
+    expected = {"CHANGELOG.md", "LICENSE", "Makefile", "README.md", "conftest.py", "pyproject.toml"}
+    assert expected <= found <= expected | {"PKG-INFO"}
+
+
 def test_importing_polyopt_is_cheap():
     heavy = {"islpy", "numpy", "sympy", "matplotlib", "IPython", "pycparser", "rich", "onnx"}
     loaded = run_python("import polyopt, sys; print(*{m.split('.')[0] for m in sys.modules})")
