@@ -16,7 +16,7 @@ import pytest
 from docs import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 #: each runs once: all that is said of it is said in one process
 GROUPED = [
     pytest.param(p, id=p.stem, marks=pytest.mark.xdist_group(f"notebook {p.stem[:2]}"))
@@ -92,7 +92,7 @@ def test_it_stays_light(path: Path) -> None:
 
 @pytest.mark.xdist_group("notebook 01")
 def test_the_first_one_goes_from_source_to_a_kernel() -> None:
-    said = text_of(ROOT / "docs" / "notebooks" / "01_first_scop.ipynb")
+    said = text_of(ROOT / "notebooks" / "01_first_scop.ipynb")
     assert "uint16_t bx[H][W - 2]" in said
     assert "bx[0, 0] -> out[0, 0]" in said
     assert said.count("<svg") >= 3
