@@ -32,7 +32,8 @@ def _move(call: ast.Call) -> Move | None:
     """The move, or nothing where no name is called; raises what ``literal_eval`` does."""
     function = call.func
     name = function.id if isinstance(function, ast.Name) else ""
-    name = function.attr if isinstance(function, ast.Attribute) else name
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        name = function.attr
     args = tuple(ast.literal_eval(arg) for arg in call.args)
     options = [(k.arg or "", ast.literal_eval(k.value)) for k in call.keywords]
     if not name or any(not option for option, _ in options):

@@ -516,8 +516,13 @@ class Panel {
   update(state, plans, told) {
     this.plans = { ...this.plans, ...plans };
     if (state) { this.state = state; this.refusal = state.refusal; }
-    if (told) { this.busy = false; this.said = told.said && !this.refusal ? told.said : ""; }
+    if (told) {
+      this.busy = false;
+      this.said = told.said && !this.refusal ? told.said : "";
+      if (!this.refusal) this.typed = "";
+    }
     this.draw();
+    if (told && this.plan) this.chooseAgain();
   }
 
   draw() {
@@ -572,6 +577,14 @@ class Panel {
     if (this.plan.picture.spaces?.some((s) => s.loops.some((l) => l.name === subject))) { this.ui.outline = subject; this.drawPicture(); }
     if (this.ask && !this.choices()) this.request("choices", { subject });
     this.drawMoves(); this.drawPanes();
+  }
+
+  /** After a move: what would do at the same loop or producer now, where it is still there. */
+  chooseAgain() {
+    const there = [...this.plan.nest.map((line) => line.loop), ...this.program.producers];
+    if (!there.includes(this.ui.subject)) this.ui.subject = "";
+    else if (this.ask && !this.choices()) this.request("choices", { subject: this.ui.subject });
+    this.drawMoves();
   }
 
   choices() { return this.state.choices[`${this.state.at}/${this.ui.subject}`]; }
