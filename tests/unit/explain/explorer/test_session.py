@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -252,7 +252,7 @@ def test_without_anywidget_it_says_what_to_install(explorer, monkeypatch, tmp_pa
         raise ImportError(name)
 
     widget._widget_class.cache_clear()
-    monkeypatch.setattr(importlib, "import_module", without)
+    monkeypatch.setattr(widget, "importlib", SimpleNamespace(import_module=without))
     with pytest.raises(MissingExtraError, match="needs anywidget") as refused:
         explorer.panel()
     assert "pip install" in str(refused.value)
