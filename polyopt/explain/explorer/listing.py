@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from polyopt.transform.schedule.printer import describe
@@ -31,10 +32,32 @@ def source_lines(plan: Plan) -> list[Line]:
         span = statement.span
         if span is not None and span.source.text == text:
             at.setdefault(span.line, []).append(statement.name)
+    lines = text.rstrip().split("\n")
+    first, last = _around(lines, min(at, default=1), max(at, default=len(lines)))
     return [
         {"text": line, "statements": at.get(number, [])}
-        for number, line in enumerate(text.rstrip().split("\n"), 1)
+        for number, line in enumerate(lines[first - 1 : last], first)
     ]
+
+
+def _around(lines: list[str], first: int, last: int) -> tuple[int, int]:
+    """The first and the last line of the function around lines: in a notebook, a cell has more.
+
+    It begins with the last text before them that is not indented, up to an empty line.
+    """
+    while first > 1 and not _is_head(lines[first - 1]):
+        first -= 1
+    while first > 1 and lines[first - 2].strip():
+        first -= 1
+    while last < len(lines) and not _is_head(lines[last]):
+        last += 1
+    if last < len(lines) and lines[last].startswith("}"):
+        last += 1
+    return first, last - sum(1 for _ in takewhile(lambda x: not x.strip(), reversed(lines[:last])))
+
+
+def _is_head(line: str) -> bool:
+    return bool(line.strip()) and not line[0].isspace()
 
 
 def nest_lines(program: ScheduledProgram) -> list[Line]:

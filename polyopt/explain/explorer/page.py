@@ -35,8 +35,9 @@ _PAGE = """<!doctype html>
 
 @cache
 def resource(name: str) -> str:
-    """A file that is installed beside this one."""
-    return files("polyopt.explain.explorer").joinpath(name).read_text(encoding="utf-8")
+    """A file that is installed beside this one, without indentation: pages hold all of it."""
+    text = files("polyopt.explain.explorer").joinpath(name).read_text(encoding="utf-8")
+    return "\n".join(line.strip() for line in text.split("\n"))
 
 
 def static_html(plan: Plan, snapshot: Mapping[str, Any]) -> str:
