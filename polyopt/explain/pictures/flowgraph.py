@@ -241,6 +241,8 @@ def _nodes(plan: Plan, sizes: Mapping[str, int]) -> dict[str, Node]:
             result[array.name] = Node(array.name, whole, fill)
         elif array.name in bill.stored or not buffers:
             result[array.name] = Node(array.name, f"{whole} in full", _FULL)
+        elif all(size == 1 for s in buffers for size in s.extents):
+            result[array.name] = Node(array.name, "in a register", _IN, dashed=True)
         else:
             kept = human_bytes(sum(s.bytes for s in buffers))
             result[array.name] = Node(array.name, f"{kept} of {whole}", _KEPT)

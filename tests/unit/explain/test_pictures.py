@@ -260,6 +260,16 @@ def test_the_graph_has_a_frame_per_nest_and_says_what_is_kept() -> None:
     assert "inlined" in texts(inlined)
 
 
+def test_a_register_is_no_array() -> None:
+    plan = Plan(load_scop("harris")).fuse("det", into="out", at="out.x", storage="register")
+    assert "in a register" in texts(draw_graph(plan, {"H": 66, "W": 66}))
+    (nest,) = (n for n in windows_of(plan, {"H": 66, "W": 66}) if n.title == "out.y")
+    (det,) = (w for w in nest.windows if w.name == "det")
+    assert det.notes[0] == "one element, in a register"
+    assert det.kept == ((29, 29), (29, 29))
+    assert "register det" in str(plan).replace(" " * 4, "").splitlines()
+
+
 def test_a_large_graph_stays_small() -> None:
     well_formed(draw_graph(Plan(load_scop("local_laplacian"))))
 
