@@ -27,12 +27,12 @@ def subjects(plan: Plan) -> list[str]:
 
 
 def candidates(plan: Plan, subject: str) -> list[Move]:
-    """The moves at a loop, or those that place a producer, in the order of their names.
+    """The moves at a loop, or those that place a producer: none for one that is placed already.
 
     Raises ``UnknownNameError`` for what is neither.
     """
-    if subject in _producers(plan):
-        return list(_placing(plan, subject))
+    if subject in producers(plan.scop):
+        return list(_placing(plan, subject)) if subject in _producers(plan) else []
     loop = find_loop(plan.program, subject)
     return list(_at(plan.program, loop))
 

@@ -494,7 +494,7 @@ class Panel {
   /** Ask Python; a page without any goes back and forth by itself, and says what it cannot do. */
   request(action, more = {}) {
     if (this.ask) {
-      this.busy = true; this.said = ""; this.drawHead();
+      this.busy = true; this.said = ""; this.sent = more.move; this.drawHead();
       this.ask({ action, ...more });
       return;
     }
@@ -519,7 +519,7 @@ class Panel {
     if (told) {
       this.busy = false;
       this.said = told.said && !this.refusal ? told.said : "";
-      if (!this.refusal) this.typed = "";
+      if (!this.refusal && this.input?.value.trim() === this.sent) this.input.value = "";
     }
     this.draw();
     if (told && this.plan) this.chooseAgain();
@@ -583,25 +583,36 @@ class Panel {
   chooseAgain() {
     const there = [...this.plan.nest.map((line) => line.loop), ...this.program.producers];
     if (!there.includes(this.ui.subject)) this.ui.subject = "";
-    else if (this.ask && !this.choices()) this.request("choices", { subject: this.ui.subject });
+    else if (this.ask && !this.choices()) {
+      const key = `${this.state.at}/${this.ui.subject}`;
+      if (this.askedFor !== key) this.request("choices", { subject: this.ui.subject }); // once: it may be refused
+      this.askedFor = key;
+    }
     this.drawMoves();
   }
 
   choices() { return this.state.choices[`${this.state.at}/${this.ui.subject}`]; }
 
+  /** The line to type moves into: made once, so that it keeps what is typed, and the focus. */
+  typeLine() {
+    this.input = make("input", { type: "text", spellcheck: "false", "aria-label": "a move", placeholder: "a move: tile('out', y=32, x=256), or click a loop or a producer below" });
+    const attempt = () => { if (this.input.value.trim()) this.request("move", { move: this.input.value.trim() }); };
+    this.input.addEventListener("keydown", (event) => { event.stopPropagation(); if (event.key === "Enter") attempt(); });
+    this.underInput = make("div");
+    this.parts.moves.replaceChildren(make("div", { class: "moves" },
+      make("div", { class: "type" }, make("code", {}, "plan."), this.input, make("button", { onclick: attempt }, "Make the move")), this.underInput));
+  }
+
   drawMoves() {
-    const input = make("input", { type: "text", spellcheck: "false", "aria-label": "a move", placeholder: "a move: tile('out', y=32, x=256), or click a loop or a producer below", value: this.typed ?? "" });
-    const attempt = () => { this.typed = input.value; if (input.value.trim()) this.request("move", { move: input.value.trim() }); };
-    input.addEventListener("keydown", (event) => { event.stopPropagation(); if (event.key === "Enter") attempt(); });
-    input.addEventListener("input", () => { this.typed = input.value; });
-    const box = make("div", { class: "moves" }, make("div", { class: "type" }, make("code", {}, "plan."), input, make("button", { onclick: attempt }, "Make the move")));
+    if (!this.input) this.typeLine();
+    const box = make("div");
     const producers = this.program.producers;
     if (producers.length) box.append(make("div", { class: "chips" }, make("span", {}, "Producers:"),
       ...producers.map((name) => make("button", { class: name === this.ui.subject ? "here" : "", "data-s": name, onclick: () => this.choose(name) }, `${name}: ${this.plan.places[name] ?? "gone"}`))));
     if (this.ui.subject) this.drawChoices(box);
     if (this.refusal) box.append(this.refused(this.refusal));
     if (this.said) box.append(make("pre", { class: "said" }, this.said));
-    this.parts.moves.replaceChildren(box);
+    this.underInput.replaceChildren(box);
   }
 
   drawChoices(box) {
@@ -616,7 +627,7 @@ class Panel {
     }, label, choice.refused ? make("small", {}, ` ${choice.refused.code}`) : null);
     if (found.places?.length) box.append(make("div", { class: "chips places" }, make("span", {}, `Place ${this.ui.subject} (plan made anew):`),
       ...found.places.map((c) => chip(c, c.place, () => this.request("place", { subject: this.ui.subject, place: c.place })))));
-    box.append(make("div", { class: "chips trials" }, make("span", {}, `Moves at ${this.ui.subject}:`),
+    if (found.moves.length) box.append(make("div", { class: "chips trials" }, make("span", {}, `Moves at ${this.ui.subject}:`),
       ...found.moves.map((c) => chip(c, c.move, () => this.request("move", { move: c.move })))));
   }
 
@@ -762,6 +773,8 @@ export function mount(el, data) { return new Panel(el, data, null); }
 
 /** The explorer as a widget: Python answers what it is asked for. */
 function render({ model, el }) {
+  // the copy for pages that no kernel runs behind is seen on these alone: there, it is enough
+  if ([...document.querySelectorAll(".polyopt-static")].some((copy) => copy.offsetParent)) return;
   let number = 0;
   const data = { program: model.get("program"), state: model.get("state"), plans: model.get("plans") };
   const panel = new Panel(el, data, (request) => { model.set("request", { id: ++number, ...request }); model.save_changes(); });

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from polyopt.transform.plan import Plan
 
-#: where widgets are alive: JupyterLab, notebooks of version 7, and 6, VS Code
-LIVE = (".jp-NotebookPanel", ".notebook_app", "body[data-vscode-theme-kind]")
+#: where widgets are alive: JupyterLab and its consoles, notebooks of version 7, and 6, VS Code
+LIVE = (
+    ".jp-NotebookPanel", ".jp-CodeConsole", ".jp-LinkedOutputView", ".notebook_app",
+    "body[data-vscode-theme-kind]",
+)  # fmt: skip
 
 _PAGE = """<!doctype html>
 <html lang="en">

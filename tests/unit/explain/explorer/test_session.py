@@ -154,6 +154,13 @@ def test_places_that_a_producer_may_not_have_say_why():
     assert explorer.refusal["move"] == "conv: inline"
 
 
+def test_a_producer_that_is_placed_has_places_and_no_further_moves(explorer):
+    explorer.apply("fuse('bx', into='out')")
+    found = explorer.choices("bx")
+    assert found["moves"] == []
+    assert [p["place"] for p in found["places"] if p["here"]] == ["element"]
+
+
 def test_places_and_tile_sizes_by_name(explorer):
     explorer.set(bx="scratch", rows=8)
     assert place_of(explorer.plan.program, "bx") == "scratch"
