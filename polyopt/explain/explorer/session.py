@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyopt.codegen.target import target as find_target
-from polyopt.errors import InvalidOptionError, PolyoptError, UserError
+from polyopt.errors import InvalidOptionError, UserError
 from polyopt.explain.choices.placements import PLACES, lay_out, layout_of, place_of
 from polyopt.explain.explorer.cache_simulator import check_caches
 from polyopt.explain.explorer.calls import read_call
@@ -86,7 +86,7 @@ class Explorer:
     def _replayed(self, move: Move) -> Plan:
         return self.plan.replay(move.name, move.args, dict(move.options))
 
-    def _refused(self, error: PolyoptError, move: Move | None) -> Json:
+    def _refused(self, error: UserError, move: Move | None) -> Json:
         return refusal_data(error, () if move is None else small_witnesses(self.plan, move))
 
     def set(self, *, rows: int = 0, columns: int = 0, strip: int = -1, **places: str) -> Plan:
@@ -124,7 +124,7 @@ class Explorer:
         try:
             plan = make()
             entry = self._entry(plan, label)
-        except PolyoptError as error:
+        except UserError as error:
             self.refusal = self._refused(error, move) | {"move": label}
             self._tell()
             raise
@@ -272,7 +272,7 @@ class Explorer:
                     return {"said": f"measured: {self.measure()}"}
                 case _:
                     return {"said": "the panel asks for something unknown"}
-        except PolyoptError as error:
+        except UserError as error:
             return {"said": str(error)}
         return {}
 

@@ -41,9 +41,12 @@ def widget(explorer: Explorer) -> Any:  # noqa: ANN401
         request = change["new"]
         if not request:
             return
-        told = explorer.answer(request)
-        show(made, explorer)
-        made.told = {"id": request.get("id"), **told}
+        told = {"said": "a defect of polyopt: the kernel's log has it"}
+        try:
+            told = explorer.answer(request)
+        finally:
+            show(made, explorer)
+            made.told = {"id": request.get("id"), **told}
 
     made.observe(asked, "request")
     return made
