@@ -17,7 +17,7 @@ tile is computed inside that statement's nest, and the array of sums is no more 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
@@ -69,7 +69,7 @@ class _Operand:
 
 
 @dataclass(frozen=True)
-class _Sum:
+class SumInBlocks:
     """A statement that qualifies: its dimensions by role."""
 
     copy: str
@@ -87,7 +87,7 @@ class _Sum:
 
 
 @dataclass(frozen=True)
-class _Tile:
+class RegisterTile:
     """How far each tiled dimension goes, and what that costs."""
 
     sizes: Mapping[int, int]
@@ -146,6 +146,23 @@ def tileable(
     return frozenset(name for name, one in found if one and _best_tile(one, target) is not None)
 
 
+def tile_of(
+    program: ScheduledProgram,
+    name: str,
+    target: Target,
+    numbers: Mapping[str, int],
+    lengths: Mapping[int, int | None] | None = None,
+) -> tuple[SumInBlocks, RegisterTile] | None:
+    """A statement that would get a tile, and the tile; with other ``lengths`` of some dimensions,
+    ``None`` for those that are not to be tiled."""
+    found = _sum_of(program, name, target, numbers) if updates(program, name) else None
+    if found is None:
+        return None
+    found = replace(found, lengths={**found.lengths, **(lengths or {})})
+    tile = _best_tile(found, target)
+    return None if tile is None else (found, tile)
+
+
 def may_be_tiled(scop: Scop) -> bool:
     """Whether some sum of a program may get a tile, here or in a product of matrices: its results
     have two dimensions, or one of a length that is known."""
@@ -165,7 +182,7 @@ def _has_room(total: Statement) -> bool:
 
 def _sum_of(
     program: ScheduledProgram, name: str, target: Target, sizes: Mapping[str, int]
-) -> _Sum | None:
+) -> SumInBlocks | None:
     """The roles of a statement's dimensions; ``None`` where it does not qualify."""
     path, copy = program.places[name].loops, program.copies[name]
     statement = copy.statement
@@ -194,7 +211,7 @@ def _sum_of(
     steps = [lengths[d] or 0 for d in sums]
     if operands is None or not prod(steps):
         return None
-    return _Sum(
+    return SumInBlocks(
         name, tuple(d for d in order if d in results and d != columns), lengths, sums,
         prod(steps), columns, width // lanes, lanes, statement.value.type.bytes, operands,
     )  # fmt: skip
@@ -234,12 +251,12 @@ def _length(domain: Set, dim: int) -> int | None:
 # -- how large ----------------------------------------------------------------------------------
 
 
-def _best_tile(found: _Sum, target: Target) -> _Tile | None:
+def _best_tile(found: SumInBlocks, target: Target) -> RegisterTile | None:
     """The cheapest tile of one or two dimensions that the registers hold, of several the longest
     along inner ones; ``None`` where no tile lets a load serve several results."""
     tiles = [t for sizes in _sizes(found, target) if (t := _weighed(found, sizes, target))]
 
-    def rank(tile: _Tile) -> tuple[float, ...]:
+    def rank(tile: RegisterTile) -> tuple[float, ...]:
         inner = (-tile.sizes.get(d, 1) for d in reversed(found.results))
         longest = round(max(tile.cycles, tile.transfer), 2)
         return longest, round(tile.cycles, 2), tile.elements, *inner
@@ -251,7 +268,7 @@ def _best_tile(found: _Sum, target: Target) -> _Tile | None:
     return best
 
 
-def _sizes(found: _Sum, target: Target) -> Iterator[dict[int, int]]:
+def _sizes(found: SumInBlocks, target: Target) -> Iterator[dict[int, int]]:
     """Tiles that leave no rest: divisors of the lengths, of one dimension or two."""
     lengths = {d: found.lengths[d] for d in reversed(found.results)}
     ways = {
@@ -265,7 +282,7 @@ def _sizes(found: _Sum, target: Target) -> Iterator[dict[int, int]]:
         yield from ({one: a, other: b} for a, b in product(ways[one], ways[other]))
 
 
-def _weighed(found: _Sum, sizes: Mapping[int, int], target: Target) -> _Tile | None:
+def _weighed(found: SumInBlocks, sizes: Mapping[int, int], target: Target) -> RegisterTile | None:
     """What a tile costs; ``None`` where it needs more registers than there are."""
     vectors = prod(sizes.values()) * found.vectors
     loaded, kept, elements = 0, 0, 0
@@ -281,10 +298,10 @@ def _weighed(found: _Sum, sizes: Mapping[int, int], target: Target) -> _Tile | N
     cycles = max(vectors / PER_CYCLE, loaded / PER_CYCLE, LATENCY)
     each = (cycles + OVERHEAD * vectors / found.steps) / vectors
     transfer = _transfer(found, sizes, target) / (vectors * found.steps)
-    return _Tile(dict(sizes), transfer, each, loaded / vectors, elements / vectors)
+    return RegisterTile(dict(sizes), transfer, each, loaded / vectors, elements / vectors)
 
 
-def _transfer(found: _Sum, sizes: Mapping[int, int], target: Target) -> float:
+def _transfer(found: SumInBlocks, sizes: Mapping[int, int], target: Target) -> float:
     """Cycles in which a tile's operands come from beyond the first-level cache.
 
     What an operand had in the tile before is there again where the loop between does not move it:
@@ -319,7 +336,7 @@ def _transfer(found: _Sum, sizes: Mapping[int, int], target: Target) -> float:
     return total
 
 
-def _box_bytes(found: _Sum, operand: _Operand, sizes: Mapping[int, int]) -> int:
+def _box_bytes(found: SumInBlocks, operand: _Operand, sizes: Mapping[int, int]) -> int:
     """Bytes of an operand that a tile reads in its whole sums: the box around its elements."""
     counts = {**{d: found.lengths[d] or 1 for d in found.sums}, **sizes,
               found.columns: found.vectors * found.lanes}  # fmt: skip
@@ -331,7 +348,7 @@ def _box_bytes(found: _Sum, operand: _Operand, sizes: Mapping[int, int]) -> int:
 # -- the plan -----------------------------------------------------------------------------------
 
 
-def _order_of_tiles(found: _Sum, cache: int) -> tuple[int, ...]:
+def _order_of_tiles(found: SumInBlocks, cache: int) -> tuple[int, ...]:
     """The dimensions of the results from the outside in, so that no operand comes from memory
     more often than need be.
 
@@ -348,7 +365,7 @@ def _order_of_tiles(found: _Sum, cache: int) -> tuple[int, ...]:
     return (*own[:-1], *others, *own[-1:]) if len(own) > 1 else (*own, *others)
 
 
-def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]:
+def _tiled(plan: Plan, found: SumInBlocks, tile: RegisterTile, cache: int) -> tuple[Plan, str]:
     """The plan with the tile, and the name of the loop that is marked."""
     statement = plan.program.copies[found.copy].statement
     host = _host(plan.program, found)
@@ -384,7 +401,7 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]
     return plan.register_tile(marked), marked
 
 
-def _homes(found: _Sum, host: Host | None) -> dict[int, tuple[str, int]]:
+def _homes(found: SumInBlocks, host: Host | None) -> dict[int, tuple[str, int]]:
     """Per dimension of the results, the statement around which it is tiled, and its dimension
     there."""
     dims = sorted((*found.results, found.columns))
@@ -401,7 +418,7 @@ class Host:
     dims: tuple[int, ...]
 
 
-def _host(program: ScheduledProgram, found: _Sum) -> Host | None:
+def _host(program: ScheduledProgram, found: SumInBlocks) -> Host | None:
     """The one statement that reads the sums, each once, in any order of dimensions, and in a nest
     of its own."""
     array = program.copies[found.copy].statement.array
