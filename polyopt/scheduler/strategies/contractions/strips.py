@@ -266,13 +266,13 @@ def _chosen(
         strips = ceil(count / tiles)
         work = prod(extents) // (count * around) * tiles * sums.steps / sums.lanes * tile.cycles
         others = sum(o.bytes for o in sums.operands if moved not in o.moves)
-        cycles = _cycles(target, strips, work, others, tiles * (computed + stored))
+        cycles = strip_cycles(target, strips, work, others, tiles * (computed + stored))
         if best is None or cycles < best[0]:
             best = cycles, tiles, sums, tile
     return None if best is None else best[1:]
 
 
-def _cycles(target: Target, strips: int, work: float, others: int, between: int) -> float:
+def strip_cycles(target: Target, strips: int, work: float, others: int, between: int) -> float:
     """Cycles of all strips: each computes while operands that it shares with the others come, and
     writes and reads what lies between."""
     rates = costs_of(target).bandwidth
