@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @checks_arguments
-def compile_model(
+def compile_model(  # noqa: PLR0913  (an option each)
     model: object,
     *,
     sizes: Mapping[str, int] | None = None,
@@ -48,8 +48,9 @@ def compile_model(
     where a first dimension is left open, one compilation serves every size. ``passes`` rewrite
     the graph (``default_passes`` of the target unless given); ``fusion`` is a ``Fusion``, or the
     name of its level. ``numerics="fast"`` allows algorithms that round otherwise than the network
-    is written, such as Winograd's convolutions, where they are predicted to pay. New C is validated, within a budget, unless ``check`` (``POLYOPT_CHECK``) is
-    off: ``model.proof`` has what was shown.
+    is written, such as Winograd's convolutions, where they are predicted to pay. New C is
+    validated, within a budget, unless ``check`` (``POLYOPT_CHECK``) is off: ``model.proof`` has
+    what was shown.
 
     Plans are kept beside compiled kernels for the next process, and made anew where polyopt, the
     machine or the program is another (never kept: ``POLYOPT_PLAN_CACHE=0``).

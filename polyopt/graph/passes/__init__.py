@@ -47,9 +47,7 @@ NUMERICS = ("exact", "fast")
 
 
 @checks_arguments
-def default_passes(
-    target: str | Target = "native", *, numerics: str = "exact"
-) -> tuple[Pass, ...]:
+def default_passes(target: str | Target = "native", *, numerics: str = "exact") -> tuple[Pass, ...]:
     """What ``compile_model`` runs for a target: the layout follows its vectors.
 
     With ``numerics="fast"``, algorithms whose rounding differs are taken where they are predicted
@@ -66,9 +64,9 @@ def default_passes(
 
 
 __all__ = [
-    "DEFAULT_PASSES", "NUMERICS", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm", "FoldConstants",
-    "FoldIdioms", "FoldPads", "FuseAttention", "FuseConvBnRelu", "FuseResidualAdd", "InferShapes",
-    "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node", "PackWeights", "Pass",
-    "PassReport", "PassStep", "RemoveDead", "Rewrite", "SelectLayout", "Tensor", "Tolerance",
-    "UseWinograd", "Visitor", "default_passes", "remark", "run_passes",
+    "DEFAULT_PASSES", "NUMERICS", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm",
+    "FoldConstants", "FoldIdioms", "FoldPads", "FuseAttention", "FuseConvBnRelu",
+    "FuseResidualAdd", "InferShapes", "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node",
+    "PackWeights", "Pass", "PassReport", "PassStep", "RemoveDead", "Rewrite", "SelectLayout",
+    "Tensor", "Tolerance", "UseWinograd", "Visitor", "default_passes", "remark", "run_passes",
 ]  # fmt: skip

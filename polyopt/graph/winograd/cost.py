@@ -26,7 +26,7 @@ _ELEMENT = 4
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution of 3 x 3 weights, stride 1: sizes of its results, and its channels in blocks."""
+    """A convolution of 3 x 3 weights, stride 1: sizes of results, and blocks of channels."""
 
     batch: int
     rows: int

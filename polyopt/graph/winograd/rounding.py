@@ -8,9 +8,10 @@ with or without fused multiply-adds. Hence, element by element::
 
     |Y' - Y| <= gamma(k) |A'| (sum_c (|G| |g| |G'|) * (|B'| |d| |B|)) |A|
 
-What is so summed up is at most ``growth^2`` times what a convolution sums up of magnitudes. Bounds by
-norms instead of elements: B. Barabasz, A. Anderson, K. M. Soodhalter and D. Gregg, "Error Analysis
-and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", ACM TOMS 46(4), 2020.
+What is so summed up is at most ``growth^2`` times what a convolution sums up of magnitudes. Bounds
+by norms instead of elements: B. Barabasz, A. Anderson, K. M. Soodhalter and D. Gregg, "Error
+Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", ACM TOMS
+46(4), 2020.
 Underflow is left out.
 """
 
@@ -58,7 +59,9 @@ def direct_bound(channels: int) -> float:
     return gamma(KERNEL * KERNEL * channels + 1)
 
 
-def error_bound(x: Array, w: Array, tile: int, pads: Sequence[int], bias: Array | None = None) -> Array:
+def error_bound(
+    x: Array, w: Array, tile: int, pads: Sequence[int], bias: Array | None = None
+) -> Array:
     """How far each element of the result may be from the exact one.
 
     ``x [n][c][y][x]`` and ``w [co][c][3][3]`` as ONNX has them, ``pads`` begins, then ends.
@@ -105,7 +108,7 @@ def errors(found: Array, exact: Array) -> Errors:
 
 
 def exact_convolution(x: Array, w: Array, pads: Sequence[int]) -> Array:
-    """A convolution of stride 1 in doubles, as it is defined: ``x [n][c][y][x]``, ``w [co][c]..``."""
+    """A convolution of stride 1 in doubles: ``x [n][c][y][x]``, ``w [co][c][y][x]``."""
     frame = [(0, 0), (0, 0), *((pads[d], pads[2 + d]) for d in range(2))]
     data, weights = np.pad(x.astype(np.float64), frame), w.astype(np.float64)
     rows, columns = (data.shape[2 + d] - w.shape[2 + d] + 1 for d in range(2))

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from polyopt.graph.operators import Maker, Tensor
 
 
-def _rule(
-    x: Value, u: Value, b: Value | None = None, *, tile: int, pads: Sequence[int]
-) -> Result:
+def _rule(x: Value, u: Value, b: Value | None = None, *, tile: int, pads: Sequence[int]) -> Result:
     need_float(x, u, b)
     need_rank(x, 5, 5)
     need_rank(u, 6, 6)
@@ -81,10 +79,10 @@ def winograd_conv(
     tiles = make.stage((batch, down, width, width, inner, right, each), of_tiles, part="tiles")
 
     def product(n: Term, ty: Term, i: Term, j: Term, co: Term, tx: Term, lane: Term) -> Term:
-        over = {"ci": inner, "k": each}
-        return po.sum(
-            lambda ci, k: tiles[n, ty, i, j, ci, tx, k] * u[i, j, co, ci, k, lane], over
-        )
+        def term(ci: Term, k: Term) -> Term:
+            return tiles[n, ty, i, j, ci, tx, k] * u[i, j, co, ci, k, lane]
+
+        return po.sum(term, {"ci": inner, "k": each})
 
     shape = (batch, down, width, width, blocks, right, lanes)
     products = make.stage(shape, product, part="products")
@@ -104,18 +102,18 @@ def winograd_conv(
     return make.stage((batch, blocks, *outputs, lanes), result)
 
 
-def _framed(
-    make: Maker, x: Tensor, pads: Sequence[int], extents: tuple[int, int]
-) -> Tensor:
+def _framed(make: Maker, x: Tensor, pads: Sequence[int], extents: tuple[int, int]) -> Tensor:
     """The operand with a frame of zeros that fills its last tiles."""
     shape = (*x.shape[:2], *extents, x.shape[-1])
     if shape == x.shape:
         return x
     framed = x.padded(0.0)
     top, left = pads[:2]
-    return make.stage(
-        shape, lambda n, c, y, i, lane: framed[n, c, y - top, i - left, lane], part="padded"
-    )
+
+    def element(n: Term, c: Term, y: Term, column: Term, lane: Term) -> Term:
+        return framed[n, c, y - top, column - left, lane]
+
+    return make.stage(shape, element, part="padded")
 
 
 def _row_of(

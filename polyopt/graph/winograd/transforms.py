@@ -7,11 +7,11 @@ weights, ``y[i] = sum_k g[k] d[i + k]``, by ``n = m + r - 1`` products::
     y = A' [(G g) * (B' d)]
 
 ``A`` and ``G`` evaluate polynomials at the points, ``B`` interpolates: its columns are the
-coefficients of ``prod_{j != i} (x - a_j)``, whose value at ``a_i`` divides the row of ``G``. The last
-point is infinity, where a polynomial's value is its leading coefficient. All in exact fractions.
-(A. L. Toom, 1963; S. A. Cook, 1966; S. Winograd, 1980; in matrices: B. Barabasz, A. Anderson,
-K. M. Soodhalter and D. Gregg, "Error Analysis and Improving the Accuracy of Winograd Convolution for
-Deep Neural Networks", ACM TOMS 46(4), 2020.)
+coefficients of ``prod_{j != i} (x - a_j)``, whose value at ``a_i`` divides the row of ``G``. The
+last point is infinity, where a polynomial's value is its leading coefficient. All in fractions.
+(A. L. Toom, 1963; S. A. Cook, 1966; S. Winograd, "Arithmetic Complexity of Computations", 1980; in
+matrices: B. Barabasz, A. Anderson, K. M. Soodhalter and D. Gregg, "Error Analysis and Improving the
+Accuracy of Winograd Convolution for Deep Neural Networks", ACM TOMS 46(4), 2020.)
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ TILES = (4, 2)
 
 @dataclass(frozen=True)
 class Transforms:
-    """``y = result [(weights g) * (data d)]`` for ``m`` results and ``r`` weights, ``n = m + r - 1``.
+    """``y = result [(weights g) * (data d)]``, for ``m`` results and ``r`` weights.
 
-    ``result`` is ``A'`` of ``m`` rows, ``weights`` is ``G`` of ``n`` rows and ``r`` columns, ``data``
-    is ``B'`` of ``n`` rows.
+    With ``n = m + r - 1``, ``result`` is ``A' [m][n]``, ``weights`` ``G [n][r]`` and ``data``
+    ``B' [n][n]``.
     """
 
     result: Matrix
