@@ -94,7 +94,9 @@ def _times(layer: Layer) -> dict[str, list[float]]:
     """Least, median and greatest milliseconds of a call, over rounds in which all take turns."""
     image, session = layer.image, layer.runtime()
     models = {str(tile): layer.compiled(tile) for tile in TILES}
-    calls: dict[str, Callable[[], object]] = {n: partial(m, image) for n, m in models.items()}
+    calls: dict[str, Callable[[], object]] = {
+        n: partial(m, image, threads=1) for n, m in models.items()
+    }
     calls["runtime"] = partial(session.run, None, {"x": image})
     found: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
