@@ -232,10 +232,11 @@ def _chosen(
 ) -> Choice | None:
     """The strip with the fewest cycles in which sums are computed, and their operands come."""
     total = program.copies[found.sum].statement
-    moved = next(d for d in range(len(total.iterators))
-                 if step(total.index[found.strip.sums], d) == 1)  # fmt: skip
+    dims = range(len(total.iterators))
+    moved = next(d for d in dims if step(total.index[found.strip.sums], d) == 1)
     count = _extents(program.scop, total.array)[found.strip.sums] or 1
     around = {a.sums for a in found.along if a.result in found.batch}
+    alone = {d: None for d in dims for k in around if step(total.index[k], d) == 1}
     size = total.value.type.bytes
     stored, computed = (
         prod(e or 1 for k, e in enumerate(_extents(program.scop, array)) if k not in around)
@@ -245,7 +246,7 @@ def _chosen(
     best: tuple[float, Choice] | None = None
     for tiles in _counts(count):
         length = tiles if count % tiles == 0 and tiles > 1 else None
-        chosen = tile_of(program, found.sum, target, sizes, {moved: length})
+        chosen = tile_of(program, found.sum, target, sizes, {**alone, moved: length})
         if chosen is None:
             continue
         sums, tile = chosen
