@@ -16,7 +16,7 @@ from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.model.objective import CLEARLY, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
-from polyopt.scheduler.queries import is_legal, is_proven
+from polyopt.scheduler.queries import is_legal, is_proven, may_be_tiled
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
@@ -25,7 +25,6 @@ from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.scatter import scattered
 from polyopt.scheduler.search.tabulate import tabulated
 from polyopt.scheduler.strategies.clone_stage import cloned
-from polyopt.scheduler.strategies.contractions.register_tiles import may_be_tiled
 from polyopt.scheduler.strategies.separable import (
     SLOWER,
     STORED,

@@ -22,13 +22,13 @@ from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.updates import update_of
 from polyopt.codegen.lower.register_tile import block_of, nest_of
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads
-from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
+from polyopt.isl import PwMultiAff, affine_var, dim_type
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.machine import costs_of
+from polyopt.scheduler.queries import length_of
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from polyopt.codegen.target import Target
-    from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
@@ -50,6 +49,9 @@ MOST_VECTORS = 4
 LATENCY, PER_CYCLE = 4, 2
 #: cycles per vector of a tile for starting and storing it
 OVERHEAD = 3.0
+#: dimensions of a tile beside its row: channels, rows and columns of a convolution, of which none
+#: may have a divisor that fills the registers alone
+_MOST_TILED = 3
 #: iterations of a loop whose number is not known
 _MANY = 1 << 16
 #: registers that addresses' parts and elements of operands that are no vectors take
@@ -163,20 +165,6 @@ def tile_of(
     return None if tile is None else (found, tile)
 
 
-def may_be_tiled(scop: Scop) -> bool:
-    """Whether some sum of a program may get a tile, here or in a product of matrices: its results
-    have two dimensions, or one of a length that is known."""
-    return any(update_of(s) is not None and _has_room(s) for s in scop.statements)
-
-
-def _has_room(total: Statement) -> bool:
-    dims = range(len(total.iterators))
-    results = [d for d in dims if any(step(x, d) != 0 for x in total.index)]
-    if len(results) == len(dims):  # each element gets one value
-        return False
-    return len(results) > 1 or any(_length(total.domain, d) is not None for d in results)
-
-
 # -- what qualifies -----------------------------------------------------------------------------
 
 
@@ -202,7 +190,7 @@ def _sum_of(
     sums = tuple(d for d in order if d not in results)
     if columns is None or not sums or len(set(results)) != len(results):
         return None
-    lengths = {d: _length(copy.domain, d) for d in order}
+    lengths = {d: length_of(copy.domain, d) for d in order}
     lanes = target.lanes(statement.value.type.bytes)
     width = lengths[columns]
     if width is None or width % lanes or width // lanes > MOST_VECTORS:
@@ -241,18 +229,11 @@ def _operands(
     return tuple(found) if any(operand.is_vector for operand in found) else None
 
 
-def _length(domain: Set, dim: int) -> int | None:
-    """The number of values of a dimension, if it is the same everywhere."""
-    first, last = domain.dim_min(dim), domain.dim_max(dim)
-    size = constant_value(last.sub(first).gist_params(domain.params()).coalesce())
-    return size + 1 if size is not None else None
-
-
 # -- how large ----------------------------------------------------------------------------------
 
 
 def _best_tile(found: SumInBlocks, target: Target) -> RegisterTile | None:
-    """The cheapest tile of one or two dimensions that the registers hold, of several the longest
+    """The cheapest tile of a few dimensions that the registers hold, of several the longest
     along inner ones; ``None`` where no tile lets a load serve several results."""
     tiles = [t for sizes in _sizes(found, target) if (t := _weighed(found, sizes, target))]
 
@@ -269,17 +250,18 @@ def _best_tile(found: SumInBlocks, target: Target) -> RegisterTile | None:
 
 
 def _sizes(found: SumInBlocks, target: Target) -> Iterator[dict[int, int]]:
-    """Tiles that leave no rest: divisors of the lengths, of one dimension or two."""
+    """Tiles that leave no rest: divisors of the lengths, of one to three dimensions."""
     lengths = {d: found.lengths[d] for d in reversed(found.results)}
     ways = {
         d: [s for s in range(2, target.registers) if length % s == 0]
         for d, length in lengths.items()
         if length is not None
     }
-    for d, sizes in ways.items():
-        yield from ({d: size} for size in sizes)
-    for one, other in combinations(ways, 2):
-        yield from ({one: a, other: b} for a, b in product(ways[one], ways[other]))
+    for count in range(1, _MOST_TILED + 1):
+        for dims in combinations(ways, count):
+            for sizes in product(*(ways[d] for d in dims)):
+                if prod(sizes) < target.registers:
+                    yield dict(zip(dims, sizes, strict=True))
 
 
 def _weighed(found: SumInBlocks, sizes: Mapping[int, int], target: Target) -> RegisterTile | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Inside, walk
-from polyopt.isl import PwMultiAff, constant_value, dim_type
-from polyopt.scheduler.queries import last_iterator
+from polyopt.isl import PwMultiAff, dim_type
+from polyopt.scheduler.queries import last_iterator, length_of
 from polyopt.scheduler.strategies.transpose_tiles import transposes
 from polyopt.scheduler.subscripts import dimension_of, step
 from polyopt.transform.schedule.tree import copies_in
@@ -191,13 +191,11 @@ class StripPlan:
 
     def _across(self, statement: Statement) -> list[tuple[int, int]]:
         """Dimensions of a statement in tiles, beside that of the strips, and how long these are."""
-        program = self.plan.program
         link = self._link(statement)
         found: list[tuple[int, int]] = []
         for along in self.found.along:
             if along.tile > 1 and along != self.found.strip:
                 found += [(d, along.tile) for d in link[along.result]]
-        _ = program
         return found
 
     def _link(self, statement: Statement) -> dict[int, list[int]]:
@@ -275,17 +273,9 @@ def _case(statement: Statement) -> int | None:
         d
         for d in range(len(statement.iterators))
         if any(test.involves_dims(dim_type.set, d, 1) for test in tests)
-        and _length(statement, d) <= MOST_CASES
+        and (length_of(statement.domain, d) or MOST_CASES + 1) <= MOST_CASES
     ]
     return few[-1] if few else None
-
-
-def _length(statement: Statement, dim: int) -> int:
-    """The number of values of a dimension; more than are written out where it is not known."""
-    domain = statement.domain
-    width = domain.dim_max(dim).sub(domain.dim_min(dim)).gist_params(domain.params())
-    size = constant_value(width.coalesce())
-    return MOST_CASES + 1 if size is None else size + 1
 
 
 def _moved_by(relation: Map, producer: Statement, dims: Collection[int]) -> list[int]:
