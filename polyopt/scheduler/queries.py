@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.updates import update_of
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
-from polyopt.isl import constant_value, dim_type
-from polyopt.scheduler.subscripts import step
+from polyopt.isl import dim_type
 from polyopt.transform.legality.parallel import check_loop
 from polyopt.transform.legality.proof import accepts
 from polyopt.transform.schedule.query import find_loop, path_to
@@ -17,8 +15,7 @@ from polyopt.transform.schedule.tree import PlanLoop, copies_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.ir.scop import Scop, Statement
-    from polyopt.isl import Set
+    from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
 
@@ -177,24 +174,3 @@ def loops_around_uses(program: ScheduledProgram, array: str) -> list[PlanLoop]:
             break
         shared.append(level[0])
     return shared
-
-
-def length_of(domain: Set, dim: int) -> int | None:
-    """The number of values of a dimension, if it is the same everywhere."""
-    first, last = domain.dim_min(dim), domain.dim_max(dim)
-    size = constant_value(last.sub(first).gist_params(domain.params()).coalesce())
-    return size + 1 if size is not None else None
-
-
-def may_be_tiled(scop: Scop) -> bool:
-    """Whether some sum of a program may get a tile in registers, on its own or in a product of
-    matrices: its results have two dimensions, or one of a length that is known."""
-    return any(update_of(s) is not None and _has_room(s) for s in scop.statements)
-
-
-def _has_room(total: Statement) -> bool:
-    dims = range(len(total.iterators))
-    results = [d for d in dims if any(step(x, d) != 0 for x in total.index)]
-    if len(results) == len(dims):  # each element gets one value
-        return False
-    return len(results) > 1 or any(length_of(total.domain, d) is not None for d in results)

@@ -16,7 +16,7 @@ from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.model.objective import CLEARLY, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
-from polyopt.scheduler.queries import is_legal, is_proven, may_be_tiled
+from polyopt.scheduler.queries import is_legal, is_proven
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
@@ -33,6 +33,7 @@ from polyopt.scheduler.strategies.separable import (
     sharing_rows,
     stored,
 )
+from polyopt.scheduler.subscripts import may_be_tiled
 from polyopt.scheduler.threads.wavefronts import wavefronts
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import Remark

@@ -28,8 +28,7 @@ from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, dim_type
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.machine import costs_of
-from polyopt.scheduler.queries import length_of
-from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
+from polyopt.scheduler.subscripts import dimension_of, is_target, length_of, step, updates
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import copies_in

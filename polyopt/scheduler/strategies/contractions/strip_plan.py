@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.ir.expr import Inside, walk
 from polyopt.isl import PwMultiAff, dim_type
-from polyopt.scheduler.queries import last_iterator, length_of
+from polyopt.scheduler.queries import last_iterator
 from polyopt.scheduler.strategies.transpose_tiles import transposes
-from polyopt.scheduler.subscripts import dimension_of, step
+from polyopt.scheduler.subscripts import dimension_of, length_of, step
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
