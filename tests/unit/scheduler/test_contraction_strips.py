@@ -59,8 +59,8 @@ def expected(x, u, columns):
     return sum(np.einsum("nbyxk,cbkl->ncyxl", end, g[k]) for k, end in enumerate(ends))
 
 
-def in_strips(program):
-    plan, remarks = contraction_strips(po.Plan(program), MACHINE, {})
+def in_strips(program, **sizes):
+    plan, remarks = contraction_strips(po.Plan(program), MACHINE, sizes)
     return plan, [str(remark) for remark in remarks]
 
 
@@ -117,3 +117,10 @@ def test_strips_weigh_shared_operands_against_what_lies_between():
     assert 2e6 < many < few
     starved = strip_cycles(MACHINE, 8, 1.0, 32 * second, second)
     assert starved > many
+
+
+def test_the_outermost_size_may_be_open():
+    plan, said = in_strips(filtered(6, 8, batch=po.size("N")), N=3)
+    assert "each strip of tiles computes the sums" in said[0]
+    plan.prove()
+    assert [s.extents[0] for s in plan.cost({"N": 3}, target=MACHINE).scratch] == [1, 1]
