@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.updates import update_of
 from polyopt.codegen.lower.register_tile import is_arithmetic
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
@@ -12,7 +11,7 @@ from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.ir.scop import Scop, Statement
+    from polyopt.ir.scop import Statement
     from polyopt.isl import PwAff, Set
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
@@ -81,17 +80,3 @@ def length_of(domain: Set, dim: int) -> int | None:
     first, last = domain.dim_min(dim), domain.dim_max(dim)
     size = constant_value(last.sub(first).gist_params(domain.params()).coalesce())
     return size + 1 if size is not None else None
-
-
-def may_be_tiled(scop: Scop) -> bool:
-    """Whether some sum of a program may get a tile in registers, on its own or in a product of
-    matrices: its results have two dimensions, or one of a length that is known."""
-    return any(update_of(s) is not None and _has_room(s) for s in scop.statements)
-
-
-def _has_room(total: Statement) -> bool:
-    dims = range(len(total.iterators))
-    results = [d for d in dims if any(step(x, d) != 0 for x in total.index)]
-    if len(results) == len(dims):  # each element gets one value
-        return False
-    return len(results) > 1 or any(length_of(total.domain, d) is not None for d in results)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from polyopt.graph.winograd.transforms import KERNEL, transforms
 from polyopt.scheduler.model.machine import costs_of
-from polyopt.scheduler.strategies.contractions.register_tiles import LATENCY, SPARE
 from polyopt.scheduler.strategies.contractions.strips import strip_cycles
+from polyopt.scheduler.strategies.contractions.tile_sizes import LATENCY, SPARE
 
 if TYPE_CHECKING:
     from polyopt.codegen.target import Target

@@ -25,6 +25,7 @@ from polyopt.scheduler.search.limits import SEARCH_BUDGET, take
 from polyopt.scheduler.search.scatter import scattered
 from polyopt.scheduler.search.tabulate import tabulated
 from polyopt.scheduler.strategies.clone_stage import cloned
+from polyopt.scheduler.strategies.contractions.register_tiles import may_be_tiled
 from polyopt.scheduler.strategies.separable import (
     SLOWER,
     STORED,
@@ -33,7 +34,6 @@ from polyopt.scheduler.strategies.separable import (
     sharing_rows,
     stored,
 )
-from polyopt.scheduler.subscripts import may_be_tiled
 from polyopt.scheduler.threads.wavefronts import wavefronts
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import Remark

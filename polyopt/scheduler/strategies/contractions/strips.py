@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop, Statement
-    from polyopt.scheduler.strategies.contractions.register_tiles import RegisterTile, SumInBlocks
+    from polyopt.scheduler.strategies.contractions.tile_sizes import RegisterTile, Sum
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
 
@@ -76,7 +76,7 @@ class Choice:
     """How many tiles are in a strip, and the tile of sums in registers."""
 
     tiles: int
-    sums: SumInBlocks
+    sums: Sum
     registers: RegisterTile
 
 
