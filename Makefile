@@ -42,7 +42,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-models peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
+.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-models peers-int8 peers-winograd soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: peers-jit throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -79,6 +79,7 @@ help:
 	@echo "                MINUTES=25 stops, and the next call goes on"
 	@echo "make peers-jit  functions under po.jit beside numba, Pythran and JAX: docs/jit-peers.md; NAMES=... CORES=1"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
+	@echo "make peers-winograd  Winograd's convolutions beside direct ones: docs/winograd.md"
 	@echo "make peers-int8  quantised networks beside ONNX Runtime: docs/quantized.md; MINUTES=60"
 	@echo "make models     forty networks beside PyTorch by three routes: docs/models.md; MODELS='vit gpt'"
 	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
@@ -431,6 +432,10 @@ $(INT8_STAMP): $(STAMP)
 
 peers-int8: $(INT8_STAMP)
 	@build/int8/bin/python -m tests.int8.page $(if $(MINUTES),--minutes $(MINUTES)) $(KINDS)
+
+# ONNX Runtime is that of the page before. Fails where an error is beyond its bound.
+peers-winograd: $(INT8_STAMP)
+	@build/int8/bin/python -m tests.winograd.page $(if $(LAYERS),--layers $(LAYERS))
 
 # All parts run, and make fails in the end where one did.
 soak: $(STAMP)

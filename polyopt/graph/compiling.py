@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
+from polyopt.errors import InvalidOptionError
 from polyopt.graph.execution.valid import model_of
 from polyopt.graph.fusion.policy import Fusion, choose_groups
 from polyopt.graph.ir.graph import Graph
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 
 @checks_arguments
-def compile_model(
+def compile_model(  # noqa: PLR0913  (an option each)
     model: object,
     *,
     sizes: Mapping[str, int] | None = None,
     usual: Mapping[str, int] | None = None,
     passes: Sequence[Pass] | None = None,
+    numerics: str = "exact",
     fusion: Fusion | str | None = None,
     target: str | Target = "native",
     cc: str | None = None,
@@ -45,16 +47,22 @@ def compile_model(
     ``model`` is a ``Graph``, or what ``load_onnx`` takes, with its ``sizes`` and ``usual`` ones:
     where a first dimension is left open, one compilation serves every size. ``passes`` rewrite
     the graph (``default_passes`` of the target unless given); ``fusion`` is a ``Fusion``, or the
-    name of its level. New C is validated, within a budget, unless ``check`` (``POLYOPT_CHECK``) is
-    off: ``model.proof`` has what was shown.
+    name of its level. ``numerics="fast"`` allows algorithms that round otherwise than the network
+    is written, such as Winograd's convolutions, where they are predicted to pay. New C is
+    validated, within a budget, unless ``check`` (``POLYOPT_CHECK``) is off: ``model.proof`` has
+    what was shown.
 
     Plans are kept beside compiled kernels for the next process, and made anew where polyopt, the
     machine or the program is another (never kept: ``POLYOPT_PLAN_CACHE=0``).
 
-    Raises what ``load_onnx``, passes, plans and the toolchain raise.
+    Raises what ``load_onnx``, passes, plans and the toolchain raise, and ``InvalidOptionError`` for
+    other numerics, or for ``"fast"`` ones beside passes.
     """
+    if passes is not None and numerics != "exact":
+        msg = "numerics choose the usual passes: they are not for passes that are given"
+        raise InvalidOptionError(msg, hint="passes=default_passes(numerics=...), and your own")
     graph = model if isinstance(model, Graph) else load_onnx(model, sizes=sizes, usual=usual)
-    chosen = default_passes(target) if passes is None else passes
+    chosen = default_passes(target, numerics=numerics) if passes is None else passes
     return compile_graph(
         run_passes(graph, chosen).graph, fusion=fusion, options=Options(target, cc, check=check)
     )

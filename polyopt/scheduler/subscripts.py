@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile import is_arithmetic
 from polyopt.ir.expr import Affine, Expr, Load, loads, same_expr
-from polyopt.isl import PwMultiAff, affine_var, dim_type
+from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.ir.scop import Statement
-    from polyopt.isl import PwAff
+    from polyopt.isl import PwAff, Set
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
@@ -73,3 +73,10 @@ def _coefficient(form: PwAff, dim: int) -> int | None:
         return None
     moved = pieces[0][1].get_coefficient_val(dim_type.in_, dim)
     return moved.to_python() if moved.is_int() else None
+
+
+def length_of(domain: Set, dim: int) -> int | None:
+    """The number of values of a dimension, if it is the same everywhere."""
+    first, last = domain.dim_min(dim), domain.dim_max(dim)
+    size = constant_value(last.sub(first).gist_params(domain.params()).coalesce())
+    return size + 1 if size is not None else None

@@ -99,21 +99,23 @@ def element_reads(scop: Scop, array: str) -> dict[str, Map]:
     reached = _reached(scop, array)
     if array in reached:
         return _all_of(scop, array, reached)
+    # each array's accesses together: paths through stages would multiply
+    steps: dict[str, Map] = {}
     for statement in scop.statements:
         if statement.array != array:
             continue
         back = statement.write.relation.reverse()
         for access in statement.reads:
-            if access.array == array:
-                continue
-            # an index that is data may say anything: what is read is in the array
-            read = access.relation.intersect_range(scop.elements[access.array])
-            step = back.apply_range(read)
-            if scop.array(access.array).role == "in":
-                _join(result, access.array, step)
-                continue
-            for name, further in element_reads(scop, access.array).items():
-                _join(result, name, step.apply_range(further))
+            if access.array != array:
+                # an index that is data may say anything: what is read is in the array
+                read = access.relation.intersect_range(scop.elements[access.array])
+                _join(steps, access.array, back.apply_range(read))
+    for name, step in steps.items():
+        if scop.array(name).role == "in":
+            _join(result, name, step)
+            continue
+        for operand, further in element_reads(scop, name).items():
+            _join(result, operand, step.apply_range(further))
     return result
 
 

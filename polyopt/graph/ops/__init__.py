@@ -18,9 +18,10 @@ from polyopt.graph.ops import (
     selections,
     shapes,
 )
+from polyopt.graph.winograd import stages
 
 __all__ = [
     "attention", "blocked", "contractions", "convolutions", "elements", "indexing", "moves",
     "normalisations", "pooling", "quantised", "recurrent", "reductions", "resizing", "sampling",
-    "selections", "shapes",
+    "selections", "shapes", "stages",
 ]  # fmt: skip

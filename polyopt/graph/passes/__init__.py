@@ -5,6 +5,7 @@ from typing import Final
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import Target
 from polyopt.codegen.target import target as find_target
+from polyopt.errors import InvalidOptionError
 from polyopt.graph.passes.analyses import AnalyseInPlace, InferShapes
 from polyopt.graph.passes.attention import FuseAttention
 from polyopt.graph.passes.base import remark
@@ -29,6 +30,7 @@ from polyopt.graph.passes.rewrite import (
     Tensor,
     Visitor,
 )
+from polyopt.graph.winograd.select import UseWinograd
 
 _FOLDING: Final[tuple[Pass, ...]] = (
     InferShapes(), IntegerProducts(), FoldConstants(), ExactSums(), FoldConstants(), FoldIdioms(),
@@ -40,18 +42,31 @@ _MARKING: Final[tuple[Pass, ...]] = (FuseConvBnRelu(), FuseResidualAdd())
 DEFAULT_PASSES: Final[tuple[Pass, ...]] = (*_FOLDING, *_MARKING)
 
 
+#: what may be done for speed: ``exact`` keeps the products and sums that a network is written with
+NUMERICS = ("exact", "fast")
+
+
 @checks_arguments
-def default_passes(target: str | Target = "native") -> tuple[Pass, ...]:
-    """What ``compile_model`` runs for a target: the layout follows its vectors."""
-    lanes = find_target(target).lanes(4) if isinstance(target, str) else target.lanes(4)
-    forms = SelectLayout(lanes=lanes), PackWeights(lanes=lanes)
+def default_passes(target: str | Target = "native", *, numerics: str = "exact") -> tuple[Pass, ...]:
+    """What ``compile_model`` runs for a target: the layout follows its vectors.
+
+    With ``numerics="fast"``, algorithms whose rounding differs are taken where they are predicted
+    to be clearly faster (``UseWinograd``). Raises ``InvalidOptionError`` for other numerics.
+    """
+    if numerics not in NUMERICS:
+        msg = f"there are no numerics {numerics!r}"
+        raise InvalidOptionError(msg, hint=f"there are: {', '.join(NUMERICS)}")
+    machine = find_target(target)
+    lanes = machine.lanes(4)
+    fast = (UseWinograd(target=target),) if numerics == "fast" else ()
+    forms = SelectLayout(lanes=lanes), *fast, PackWeights(lanes=lanes)
     return (*_FOLDING, *forms, MergeEqual(), RemoveDead(), *_MARKING)
 
 
 __all__ = [
-    "DEFAULT_PASSES", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm", "FoldConstants",
-    "FoldIdioms", "FoldPads", "FuseAttention", "FuseConvBnRelu", "FuseResidualAdd", "InferShapes",
-    "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node", "PackWeights", "Pass",
-    "PassReport", "PassStep", "RemoveDead", "Rewrite", "SelectLayout", "Tensor", "Tolerance",
-    "Visitor", "default_passes", "remark", "run_passes",
+    "DEFAULT_PASSES", "NUMERICS", "AnalyseInPlace", "Constant", "ExactSums", "FoldBatchNorm",
+    "FoldConstants", "FoldIdioms", "FoldPads", "FuseAttention", "FuseConvBnRelu",
+    "FuseResidualAdd", "InferShapes", "IntegerProducts", "Match", "MergeEqual", "Mutator", "Node",
+    "PackWeights", "Pass", "PassReport", "PassStep", "RemoveDead", "Rewrite", "SelectLayout",
+    "Tensor", "Tolerance", "UseWinograd", "Visitor", "default_passes", "remark", "run_passes",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ from polyopt.scheduler.strategies.blocked_factorization import factors
 from polyopt.scheduler.strategies.contractions.chains import contraction_chains
 from polyopt.scheduler.strategies.contractions.matmul import contractions
 from polyopt.scheduler.strategies.contractions.register_tiles import register_tiles, tileable
+from polyopt.scheduler.strategies.contractions.strips import contraction_strips
 from polyopt.scheduler.strategies.inline import inline_cheap
 from polyopt.scheduler.strategies.loop_fusion import join_siblings, join_spaces
 from polyopt.scheduler.strategies.overlapped_tiles import group
@@ -59,6 +60,10 @@ class Beam:
         in_time, remarks = take(self._in_time, plan) if self.tile else (plan, ())
         if in_time is not plan:
             return (replace(in_time, remarks=remarks),)
+        in_strips, said = take(self._in_strips, plan) if self.tile else (plan, ())
+        remarks = (*remarks, *said)
+        if in_strips is not plan:
+            return (replace(in_strips, remarks=remarks),)
         beam = (replace(plan, remarks=remarks),)
         width = WIDTH if len(plan.scop.statements) <= MOST_STATEMENTS else 1
         steps: tuple[Step, ...] = (
@@ -132,6 +137,14 @@ class Beam:
         found, near = from_whole_vectors(found, self.model)
         found, shared = parallelize_outer(found, self.model)
         return found, (*remarks, *said, *more, *near, *shared)
+
+    def _in_strips(self, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
+        """A sum and its transformations in strips, where it has some."""
+        found, remarks = contraction_strips(plan, self.model.target, self.model.sizes)
+        if found is plan:
+            return plan, remarks
+        found, shared = parallelize_outer(found, self.model)
+        return found, (*remarks, *shared)
 
     def _take(self, step: Step, plan: Plan) -> tuple[Plan, tuple[Remark, ...]]:
         """One step of the search; a cautious one keeps it only where the proof accepts it."""

@@ -17,7 +17,7 @@ tile is computed inside that statement's nest, and the array of sums is no more 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,23 @@ def tileable(
     found = ((name, _sum_of(program, name, target, numbers))
              for name in program.places if updates(program, name))  # fmt: skip
     return frozenset(name for name, one in found if one and best_tile(one, target) is not None)
+
+
+def tile_of(
+    program: ScheduledProgram,
+    name: str,
+    target: Target,
+    numbers: Mapping[str, int],
+    lengths: Mapping[int, int | None] | None = None,
+) -> tuple[Sum, RegisterTile] | None:
+    """A statement that would get a tile, and the tile; with other ``lengths`` of some dimensions,
+    ``None`` for those that are not to be tiled."""
+    found = _sum_of(program, name, target, numbers) if updates(program, name) else None
+    if found is None:
+        return None
+    found = replace(found, lengths={**found.lengths, **(lengths or {})})
+    tile = best_tile(found, target)
+    return None if tile is None else (found, tile)
 
 
 def may_be_tiled(scop: Scop) -> bool:
