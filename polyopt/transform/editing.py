@@ -14,6 +14,7 @@ from polyopt.transform.serialize import replayed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from polyopt.errors import IllegalScheduleError
     from polyopt.transform.each import Each
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.move import Move
@@ -76,6 +77,20 @@ class PlanEditing:
             raise InvalidOptionError(message, hint=f"0 to {count}")
         kept = plan.moves[: count - moves]
         return replayed(_start(plan), _calls(kept)) if moves else plan
+
+    def accept(self, refusal: IllegalScheduleError) -> Plan:
+        """The plan after the moves that a refusal offers in place of the one it refused.
+
+        Raises ``InvalidOptionError`` where it offers none, and what the moves raise on another
+        plan than the one that refused.
+        """
+        if not refusal.offer:
+            hint = "its hint says what is known"
+            raise InvalidOptionError("this refusal offers no moves", hint=hint)
+        plan = self._edited()
+        for name, args, options in _calls(refusal.offer):
+            plan = plan.replay(name, args, options)
+        return plan
 
     @property
     def history(self) -> History:

@@ -487,14 +487,12 @@ class Plan(PlanEditing, PlanQueries):
         """The plan after a registered transformation: checked, unless a whole series is proven."""
         kept = tuple((k, v) for k, v in options.items() if v is not None)
         move = Move(function.__name__, args, kept)
-        with budget(DEFAULT_BUDGET, f"the move {move.name}"):
-            program = function(self.program, *args, **options)
-            check_depth(program)
-        plan = replace(self, program=program, moves=(*self.moves, move), remarks=())
-        if not self.checked:
-            return plan
         try:
-            check(program, self.original)
+            with budget(DEFAULT_BUDGET, f"the move {move.name}"):
+                program = function(self.program, *args, **options)
+                check_depth(program)
+            if self.checked:
+                check(program, self.original)
         except IllegalScheduleError as error:
-            raise advised(error, self.program, self.original, move) from None
-        return plan
+            raise (advised(error, self, move) if self.checked else error) from None
+        return replace(self, program=program, moves=(*self.moves, move), remarks=())
