@@ -5,17 +5,24 @@ from __future__ import annotations
 import runpy
 import traceback
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import polyopt
-from polyopt.errors import InvalidOptionError, PolyoptError, ProgramSyntaxError, unexpected
+from polyopt.arguments import checks_arguments
+from polyopt.errors import (
+    InvalidOptionError,
+    PolyoptError,
+    ProgramSyntaxError,
+    given,
+    unexpected,
+)
 from polyopt.ir.scop import Scop
 from polyopt.library import PIPELINE, Reading, existing_file
 from polyopt.source import Source, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 #: the name that a Python file has while it is checked: what it guards with ``__main__`` stays
 _NAME = "_polyopt_checked"
@@ -60,6 +67,7 @@ class Checked:
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
 
+@checks_arguments
 def check_file(path: str | Path, reading: Reading | None = None) -> Checked:
     """What is wrong in the programs of a C or Python file, as far as it shows without a call.
 
@@ -71,6 +79,8 @@ def check_file(path: str | Path, reading: Reading | None = None) -> Checked:
 
     Raises ``UnknownNameError`` where there is no such file.
     """
+    if not isinstance(cast("object", path), str | Path):
+        raise InvalidOptionError(f"a file is given by its path, not by {given(path)}")
     found = _Findings(str(existing_file(str(path))))
     if found.file.endswith(".py"):
         _check_python(found)

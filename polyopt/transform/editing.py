@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast, overload
 
 from polyopt.arguments import checks_arguments, checks_methods
@@ -131,12 +132,18 @@ class PlanEditing:
         """``schedule(plan, ...)``: a schedule function, whose moves become moves of this plan.
 
         Its arguments are compared with its annotations where they end in an exception. Raises
-        ``InvalidOptionError`` where it gives anything but a plan of this program, and what its
-        moves raise.
+        ``InvalidOptionError`` where it takes other arguments, or gives anything but a plan of this
+        program, and what its moves raise.
         """
         plan = self._edited()
-        found = checks_arguments(schedule)(plan, *args, **named)
         name = getattr(schedule, "__name__", "the function")
+        try:
+            signature(schedule).bind(plan, *args, **named)
+        except (TypeError, ValueError) as error:  # no function, one without a signature, others
+            message = f"{name}: {error}"
+            hint = "a schedule function takes a plan and returns one"
+            raise InvalidOptionError(message, hint=hint) from None
+        found = checks_arguments(schedule)(plan, *args, **named)
         if not isinstance(cast("object", found), type(plan)):
             message = f"{name} gave {given(found)} in place of a plan"
             raise InvalidOptionError(message, hint="moves give new plans: return the last one")

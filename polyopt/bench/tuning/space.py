@@ -225,7 +225,11 @@ def _check_space(schedule: Callable[..., Plan], space: Mapping[str, Sequence[Any
         if isinstance(values, str) or not len(values):
             message = f"the space gives {parameter} {shown(values)}: that is no list of values"
             raise InvalidOptionError(message, hint='space={"rows": [16, 32]}')
-    signature = inspect.signature(schedule)
+    try:
+        signature = inspect.signature(schedule)
+    except (TypeError, ValueError):
+        message = f"the schedule is {given(schedule)}: that is no function of a plan"
+        raise InvalidOptionError(message, hint="give a function, or po.load_schedule") from None
     takes_all = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     taken = list(signature.parameters)[1:]
     unknown = [p for p in space if p not in taken]
