@@ -293,9 +293,9 @@ def test_bytes_from_beyond_the_first_cache_are_weighed_against_its_bandwidth():
     """63 blocks of results are 21 tiles of one pixel, which need all weights for each pixel."""
     assert pointwise_tile(32, 63, 13) == {"v": 13}
     assert pointwise_tile(32, 63, 13, l1_bytes=1 << 30) == {"k": 21}
-    # of few results and many sums, weights come again for every two pixels
+    # of few results and many sums, weights come again for every four pixels
     assert pointwise_tile(30, 5, 14) == {"y": 2, "v": 14}
-    assert pointwise_tile(30, 5, 14, l1_bytes=1 << 30) == {"k": 5, "v": 2}
+    assert pointwise_tile(30, 5, 14, l1_bytes=1 << 30) == {"k": 5, "y": 2, "v": 2}
 
 
 def test_tiles_of_overlapping_windows_are_nearly_square_where_bytes_cost_most():
@@ -312,3 +312,14 @@ def test_tiles_of_overlapping_windows_are_nearly_square_where_bytes_cost_most():
     (said,) = [r for r in po.auto(po.pipeline(out), target="avx512").remarks
                if (r.kind, r.move) == ("applied", "register_tile")]  # fmt: skip
     assert (said.numbers["y"], said.numbers["v"]) == (4, 7)
+
+
+def test_a_tile_has_three_dimensions_where_two_of_them_cannot_fill_the_registers():
+    """Rows and columns of 14 have the divisors 2, 7 and 14: two results of two rows and two columns
+    load least."""
+    p, arrays, expected = program(2, 4, 14, 1)
+    target = replace(find_target("generic"), registers=16)
+    plan, remarks = register_tiles.register_tiles(po.Plan(p), target, {})
+    (said,) = [dict(r.numbers) for r in remarks if r.move == "register_tile"]
+    assert {k: v for k, v in said.items() if k in "kyv"} == {"k": 2, "y": 2, "v": 2}
+    assert np.allclose(plan.compile(target="generic")(**arrays), expected, rtol=1e-4, atol=1e-4)

@@ -50,6 +50,9 @@ MOST_VECTORS = 4
 LATENCY, PER_CYCLE = 4, 2
 #: cycles per vector of a tile for starting and storing it
 OVERHEAD = 3.0
+#: dimensions of a tile beside its row: channels, rows and columns of a convolution, of which none
+#: may have a divisor that fills the registers alone
+_MOST_TILED = 3
 #: iterations of a loop whose number is not known
 _MANY = 1 << 16
 #: registers that addresses' parts and elements of operands that are no vectors take
@@ -235,7 +238,7 @@ def _length(domain: Set, dim: int) -> int | None:
 
 
 def _best_tile(found: _Sum, target: Target) -> _Tile | None:
-    """The cheapest tile of one or two dimensions that the registers hold, of several the longest
+    """The cheapest tile of a few dimensions that the registers hold, of several the longest
     along inner ones; ``None`` where no tile lets a load serve several results."""
     tiles = [t for sizes in _sizes(found, target) if (t := _weighed(found, sizes, target))]
 
@@ -252,17 +255,18 @@ def _best_tile(found: _Sum, target: Target) -> _Tile | None:
 
 
 def _sizes(found: _Sum, target: Target) -> Iterator[dict[int, int]]:
-    """Tiles that leave no rest: divisors of the lengths, of one dimension or two."""
+    """Tiles that leave no rest: divisors of the lengths, of one to three dimensions."""
     lengths = {d: found.lengths[d] for d in reversed(found.results)}
     ways = {
         d: [s for s in range(2, target.registers) if length % s == 0]
         for d, length in lengths.items()
         if length is not None
     }
-    for d, sizes in ways.items():
-        yield from ({d: size} for size in sizes)
-    for one, other in combinations(ways, 2):
-        yield from ({one: a, other: b} for a, b in product(ways[one], ways[other]))
+    for count in range(1, _MOST_TILED + 1):
+        for dims in combinations(ways, count):
+            for sizes in product(*(ways[d] for d in dims)):
+                if prod(sizes) < target.registers:
+                    yield dict(zip(dims, sizes, strict=True))
 
 
 def _weighed(found: _Sum, sizes: Mapping[int, int], target: Target) -> _Tile | None:
