@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from polyopt import errors, graph
+    from polyopt.bench.tuning.space import tune
     from polyopt.frontend.c import parse_c
     from polyopt.frontend.loops import scop
     from polyopt.frontend.loops.checked import (
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from polyopt.graph.quantize import quantize
     from polyopt.ir.same import same_scop
     from polyopt.ir.scop import Array, Scop
-    from polyopt.library import load_kernel
+    from polyopt.library import load_kernel, load_schedule
     from polyopt.optimizing import optimize
     from polyopt.scale import cuts, map_blocks
     from polyopt.scheduler import affine, auto, candidates
@@ -79,17 +80,80 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "FallbackWarning", "Plan", "Scop", "affine", "assume", "atan2", "auto", "bf16",
-    "boolean", "candidates", "cast", "ceil", "clamp", "clamped", "compile_model", "cos", "cuts",
-    "erf", "errors", "exp", "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16",
-    "i32", "i64", "input", "jit", "load_kernel", "log", "log2", "map_blocks", "max", "min",
-    "mirrored", "optimize", "padded", "parse_c", "pipeline", "pow", "product", "quantize", "rint",
-    "same_scop", "scalar", "scop", "select", "sin", "size", "sqrt", "stage", "steps", "sum", "tan",
-    "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
+    "Array",
+    "FallbackWarning",
+    "Plan",
+    "Scop",
+    "affine",
+    "assume",
+    "atan2",
+    "auto",
+    "bf16",
+    "boolean",
+    "candidates",
+    "cast",
+    "ceil",
+    "clamp",
+    "clamped",
+    "compile_model",
+    "cos",
+    "cuts",
+    "erf",
+    "errors",
+    "exp",
+    "exp2",
+    "f16",
+    "f32",
+    "f64",
+    "floor",
+    "fmod",
+    "graph",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "input",
+    "jit",
+    "load_kernel",
+    "load_schedule",
+    "log",
+    "log2",
+    "map_blocks",
+    "max",
+    "min",
+    "mirrored",
+    "optimize",
+    "padded",
+    "parse_c",
+    "pipeline",
+    "pow",
+    "product",
+    "quantize",
+    "rint",
+    "same_scop",
+    "scalar",
+    "scop",
+    "select",
+    "sin",
+    "size",
+    "sqrt",
+    "stage",
+    "steps",
+    "sum",
+    "tan",
+    "tanh",
+    "trunc",
+    "tune",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "wrapped",
 ]  # fmt: skip
 
 #: where the public names live
 _NAMES_IN: Final = {
+    "polyopt.bench.tuning.space": "tune",
     "polyopt.scheduler": "affine auto candidates",
     "polyopt.frontend.c": "parse_c",
     "polyopt.frontend.loops": "bf16 boolean f16 f32 f64 i8 i16 i32 i64 scop u8 u16 u32 u64",
@@ -103,7 +167,7 @@ _NAMES_IN: Final = {
     "polyopt.ir.same": "same_scop",
     "polyopt.ir.scop": "Array Scop",
     "polyopt.specialize": "FallbackWarning jit",
-    "polyopt.library": "load_kernel",
+    "polyopt.library": "load_kernel load_schedule",
     "polyopt.optimizing": "optimize",
     "polyopt.scale": "cuts map_blocks",
     "polyopt.transform.plan": "Plan",

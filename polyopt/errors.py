@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.source import Span
+    from polyopt.transform.schedule.move import Move
 
 
 #: so many characters of a value are shown
@@ -191,7 +192,8 @@ def _instance(named: tuple[str, tuple[int, ...]]) -> str:
 class IllegalScheduleError(UserError):
     """Base of refusals: the move would change what the program computes.
 
-    ``witnesses`` are instances that clash.
+    ``witnesses`` are instances that clash. ``offer`` are moves that were found to be legal in place
+    of the refused one, which is the last of them where it can be: ``plan.accept(refusal)``.
     """
 
     code = "illegal-schedule"
@@ -206,16 +208,19 @@ class IllegalScheduleError(UserError):
         hint: str = "",
     ) -> None:
         self.witnesses = witnesses
+        self.offer: tuple[Move, ...] = ()
         shown = [f"witness: {w}" for w in witnesses]
         super().__init__(message, span=span, notes=[*shown, *notes], hint=hint)
 
-    def with_hint(self, hint: str) -> Self:
-        """The same refusal with another hint."""
+    def with_hint(self, hint: str, offer: tuple[Move, ...] = ()) -> Self:
+        """The same refusal with another hint, and the moves that it offers."""
         known = self.diagnostic
         notes = known.notes[len(self.witnesses) :]
-        return type(self)(
+        made = type(self)(
             known.message, witnesses=self.witnesses, span=known.span, notes=notes, hint=hint
         )
+        made.offer = offer
+        return made
 
 
 class OrderViolatedError(IllegalScheduleError):

@@ -80,6 +80,8 @@ class Reading:
 
 #: The function that builds the program of a kernel without a C file.
 PIPELINE = "pipeline"
+#: The function of a recipe.
+_SCHEDULE = "schedule"
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -225,17 +227,46 @@ def load_kernel(name: str) -> LibraryKernel:
 
 
 def recipe(name: str) -> Callable[[Scop], Plan]:
-    """The expert's schedule of a kernel, ``schedule(scop) -> Plan``.
+    """The expert's plan of a kernel, by its schedule function's own parameters.
 
     Raises ``UnknownNameError`` where ``schedules/`` has none of that name.
     """
+    path = _recipe_file(name)
+    function = cast("Callable[..., Plan]", _attribute(_load_file(path), path, _SCHEDULE))
+
+    def made(scop: Scop) -> Plan:
+        from polyopt.transform.plan import Plan
+
+        return Plan(scop).apply(function)
+
+    return made
+
+
+@checks_arguments
+def load_schedule(name: str) -> Callable[..., Plan]:
+    """A schedule function, ``schedule(plan, *, rows=32) -> Plan``: that of a kernel's recipe in
+    ``schedules/``, or ``schedule`` of ``file.py``, or another function of it: ``file.py:function``.
+
+    Raises ``UnknownNameError`` where there is no such recipe, file or function,
+    ``InvalidOptionError`` for what is no function.
+    """
+    file, function = python_file(name)
+    path = existing_file(file) if file else _recipe_file(name)
+    wanted = function or _SCHEDULE
+    found = _attribute(_load_file(path), path, wanted)
+    if not callable(found):
+        msg = f"{wanted} of {path} is no function"
+        raise InvalidOptionError(msg, hint="a schedule function takes a plan and returns one")
+    return cast("Callable[..., Plan]", found)
+
+
+def _recipe_file(name: str) -> Path:
     spelled = name.replace("-", "_")
     known = recipe_names()
     if spelled not in known:
         msg = f"there is no recipe for {name!r}"
         raise UnknownNameError(msg, hint=_suggest(spelled, known))
-    path = schedules_dir() / f"{spelled}.py"
-    return cast("Callable[[Scop], Plan]", _attribute(_load_file(path), path, "schedule"))
+    return schedules_dir() / f"{spelled}.py"
 
 
 def _suggest(name: str, known: tuple[str, ...]) -> str:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
-    """Strips in parallel, a sliding window along the rows of each."""
+def schedule(plan: po.Plan, *, rows: int = 64) -> po.Plan:
+    """Strips of ``rows`` in parallel, a sliding window along the rows of each."""
     return (
-        po.Plan(scop)
-        .split("out.y", 64)
+        plan.split("out.y", rows)
         .fuse("bx", into="out", storage="sliding")
         .parallelize("out.y_tile")
         .vectorize("bx.x")

@@ -10,11 +10,10 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
+def schedule(plan: po.Plan) -> po.Plan:
     """Channels in parallel, a window of activations along the rows of each."""
     return (
-        po.Plan(scop)
-        .fuse("act", into="out", at="out.y", storage="sliding")
+        plan.fuse("act", into="out", at="out.y", storage="sliding")
         .unroll("out.ky")
         .unroll("out.kx")
         .vectorize("act.x")

@@ -10,12 +10,11 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
+def schedule(plan: po.Plan, *, rows: int = 64, columns: int = 512) -> po.Plan:
     """ReLU's loops fused with the convolution's, the quantisation fused into its tiles."""
     return (
-        po.Plan(scop)
-        .fuse_loops("C.h", "C_2.h", depth=2)
-        .tile("C_2", h=64, w=512)
+        plan.fuse_loops("C.h", "C_2.h", depth=2)
+        .tile("C_2", h=rows, w=columns)
         .fuse("Q", into="C_2")
         .unroll("C.kh")
         .unroll("C.kw")

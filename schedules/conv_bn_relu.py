@@ -11,9 +11,8 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
+def schedule(plan: po.Plan) -> po.Plan:
     """Initialisation apart from the reduction, which is jammed by four channels."""
-    plan = po.Plan(scop)
     for loop in ("x", "y", "co", "n"):
         plan = plan.distribute(f"conv.{loop}", at="conv_1")
     return (

@@ -11,9 +11,8 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
+def schedule(plan: po.Plan) -> po.Plan:
     """The reduction row by row, the activations in a window of the pooling."""
-    plan = po.Plan(scop)
     for loop in ("x", "y", "co", "n"):
         plan = plan.distribute(f"conv.{loop}", at="conv_1")
     return (

@@ -11,11 +11,10 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
+def schedule(plan: po.Plan) -> po.Plan:
     """Strips of four rows in parallel, the depthwise part fused into each."""
     return (
-        po.Plan(scop)
-        .split("out.y", 4)
+        plan.split("out.y", 4)
         .fuse("depth", into="out", at="out.y_tile")
         .distribute("depth.x", at="depth_1")
         .reorder("depth.x", "depth_1.ci", "depth.ky", "depth.kx")

@@ -11,12 +11,11 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
+def schedule(plan: po.Plan, *, rows: int = 128, depth: int = 256, columns: int = 256) -> po.Plan:
     """Scaling apart from the product, which is tiled twice and packed."""
     return (
-        po.Plan(scop)
-        .distribute("C.i", at="C_1")
-        .tile("C_1", i=128, k=256, j=256)
+        plan.distribute("C.i", at="C_1")
+        .tile("C_1", i=rows, k=depth, j=columns)
         .reorder("C.i_tile", "C_1.j_tile", "C.k_tile")
         .pack("B", at="C.k_tile")
         .tile("C_1", i=4, k=8)

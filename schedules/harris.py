@@ -16,12 +16,11 @@ POINTWISE = ("det", "trace", "Sxx", "Syy", "Sxy", "Ixx", "Iyy", "Ixy")
 WINDOWS = ("Ix", "Iy", "gray")
 
 
-def schedule(scop: po.Scop) -> po.Plan:
-    """Strips of rows, three sliding windows in each, everything else inlined."""
-    plan = po.Plan(scop)
+def schedule(plan: po.Plan, *, rows: int = 32) -> po.Plan:
+    """Strips of ``rows``, three sliding windows in each, everything else inlined."""
     for stage in POINTWISE:
         plan = plan.inline(stage)
-    plan = plan.split("out.y", 32)
+    plan = plan.split("out.y", rows)
     for stage in WINDOWS:
         plan = plan.fuse(stage, into="out", storage="sliding").vectorize(f"{stage}.x")
     return plan.vectorize("out.x").parallelize("out.y_tile")

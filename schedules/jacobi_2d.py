@@ -11,13 +11,12 @@ from __future__ import annotations
 import polyopt as po
 
 
-def schedule(scop: po.Scop) -> po.Plan:
-    """Skewed time tiles in wavefronts."""
+def schedule(plan: po.Plan, *, steps: int = 16, rows: int = 32) -> po.Plan:
+    """Skewed tiles of ``steps`` of time and ``rows``, in wavefronts."""
     return (
-        po.Plan(scop)
-        .fuse_loops("B.i", "A.i", shift=1)
+        plan.fuse_loops("B.i", "A.i", shift=1)
         .skew("A.i", by="A.t", factor=2)
-        .tile("A", t=16, i=32)
+        .tile("A", t=steps, i=rows)
         .skew("A.i_tile", by="A.t_tile")
         .interchange("A.t_tile", "A.i_tile")
         .parallelize("A.t_tile")

@@ -13,10 +13,10 @@ import polyopt as po
 WINDOWS = ("ratio", "by", "gray")
 
 
-def schedule(scop: po.Scop) -> po.Plan:
-    """Strips of rows, three sliding windows in each, the rest inlined."""
-    plan = po.Plan(scop).interchange("out.c", "out.y").inline("sharpen").inline("bx")
-    plan = plan.split("out.y", 32)
+def schedule(plan: po.Plan, *, rows: int = 32) -> po.Plan:
+    """Strips of ``rows``, three sliding windows in each, the rest inlined."""
+    plan = plan.interchange("out.c", "out.y").inline("sharpen").inline("bx")
+    plan = plan.split("out.y", rows)
     for stage in WINDOWS:
         plan = plan.fuse(stage, into="out", at="out.y", storage="sliding")
         plan = plan.vectorize(f"{stage}.x")

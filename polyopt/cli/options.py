@@ -16,6 +16,8 @@ from polyopt.library import Reading
 #: more threads than this no machine has; asking for them exhausts the system
 MOST_THREADS = 4096
 one_thread_count = click.IntRange(min=1, max=MOST_THREADS)
+#: sets of sizes that every kernel has
+_SETS = ("tiny", "test", "demo", "bench")
 #: what a command's function is, before and after an option is added
 Command = Callable[..., Any]
 
@@ -28,6 +30,22 @@ def _programs(_: click.Context, __: click.Parameter, start: str) -> list[Complet
     return [*names, CompletionItem(start, type="file")]
 
 
+def _targets(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    """What a shell offers for --target."""
+    from polyopt.codegen.target import TARGETS
+
+    return [CompletionItem(name) for name in TARGETS if name.startswith(start)]
+
+
+def _sizes(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    """What a shell offers for --size: the sets of sizes that kernels have."""
+    return [CompletionItem(name) for name in _SETS if name.startswith(start)]
+
+
+def _files(_: click.Context, __: click.Parameter, start: str) -> list[CompletionItem]:
+    return [CompletionItem(start, type="file")]
+
+
 program_argument: Callable[[Command], Command] = click.argument("program", shell_complete=_programs)
 size_option: Callable[[Command], Command] = click.option(
     "--size",
@@ -35,7 +53,8 @@ size_option: Callable[[Command], Command] = click.option(
     "sizes",
     multiple=True,
     metavar="H=N[,W=N]",
-    help="Sizes, or the name of a kernel's set of sizes (tiny, test, demo, bench).",
+    shell_complete=_sizes,
+    help=f"Sizes, or the name of a kernel's set of sizes ({', '.join(_SETS)}).",
 )
 json_option: Callable[[Command], Command] = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document instead of text."
@@ -47,9 +66,10 @@ def plan_options(command: Command) -> Command:
 
     @click.option("--unfused", is_flag=True, help="The source's own loops.")
     @click.option("--expert", is_flag=True, help="The recipe in schedules/.")
-    @click.option("--plan", "plan_file", metavar="FILE", help="A plan saved as JSON.")
+    @click.option("--plan", "plan_file", metavar="FILE", help="A plan saved as JSON.",
+                  shell_complete=_files)  # fmt: skip
     @click.option(
-        "--target", default="native", show_default=True, metavar="NAME",
+        "--target", default="native", show_default=True, metavar="NAME", shell_complete=_targets,
         help="native, generic, avx2, avx512 or neon.",
     )  # fmt: skip
     @wraps(command)

@@ -6,6 +6,7 @@ import click
 
 from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
+from polyopt.cli.commands.checking import check
 from polyopt.cli.commands.demo import demo
 from polyopt.cli.commands.exporting import export
 from polyopt.cli.commands.extracting import scop
@@ -27,6 +28,15 @@ A PROGRAM is the name of a kernel (blur), a C file (dir/blur.c), or file.py:func
 (file.py alone where it has one program).
 Environment: POLYOPT_CC, POLYOPT_CACHE, POLYOPT_PLAN_CACHE, POLYOPT_CHECK, POLYOPT_THREADS,
 POLYOPT_DEBUG, NO_COLOR.
+
+\b
+Examples:
+  polyopt run blur                       run a kernel that comes with polyopt
+  polyopt explain blur.c                 what is done with a C function, and why
+  polyopt emit code.c -o fast.c          its marked regions, optimised in place
+  polyopt check blur.c filter.py         what is wrong in files, for editors
+  polyopt export blur.c lib              a C library with CMake and pkg-config
+  polyopt export blur.c dist --wheel     a Python wheel that needs NumPy alone
 """,
 )  # fmt: skip
 @click.version_option(__version__, "-V", "--version", prog_name="polyopt")
@@ -37,7 +47,7 @@ def cli() -> None:
 for _command in (
     run, map_command, emit, export, scop, view, deps, prove, explain, why, tradeoff, profile, bench,
     tune, report, demo,
-    doctor, cache, completion,
+    check, doctor, cache, completion,
 ):  # fmt: skip
     cli.add_command(_command)
 

@@ -29,6 +29,15 @@ class KernelExports:
 
         return export(self._kernel, directory, sizes)
 
+    def stub(self) -> str:
+        """The signature of calls for type checkers and editors: the text of a ``.pyi`` file.
+
+        It declares a function called as the program; sizes that follow from shapes are keywords.
+        """
+        from polyopt.runtime.packaging.stub import kernel_stub
+
+        return kernel_stub(self._kernel)
+
     def export_library(self, directory: Path | str) -> Path:
         """Write a C library: header, C, ``CMakeLists.txt``, ``Makefile``, pkg-config, an example.
 

@@ -3,72 +3,100 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import pairwise
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import (
+    IllegalScheduleError,
     NotPermutableError,
     OrderViolatedError,
     ParallelCarriedError,
     PolyoptError,
     UserError,
+    VectorCarriedError,
 )
 from polyopt.isl import budget
-from polyopt.transform.annotations.loop_kinds import parallelize
+from polyopt.transform.enabling import Enabling, called
 from polyopt.transform.legality.proof import prove
 from polyopt.transform.loops.fuse_loops import fuse_loops
-from polyopt.transform.loops.interchange import interchange
-from polyopt.transform.loops.skew import skew
-from polyopt.transform.loops.tile import tile
-from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.registry import registered
-from polyopt.transform.schedule.tree import PlanLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from polyopt.errors import IllegalScheduleError, Witness
+    from polyopt.errors import Witness
     from polyopt.isl import OperationLimit
     from polyopt.transform.legality.proof import Flow
+    from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.move import Move
     from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: isl operations for a hint, all that it tries together: a tenth of what one proof may take
 BUDGET = 2_000_000
-#: factors of skewing that are tried for a hint
-_FACTORS = (1, 2, 3)
 #: how much more than asked for is tried as the shift of a fusion
 _SHIFTS = 8
-#: any block size shows whether loops are permutable
-_BLOCK = 4
 
 
-def advised(
-    error: IllegalScheduleError,
-    program: ScheduledProgram,
-    original: Flow,
-    move: Move,
-) -> IllegalScheduleError:
-    """The refusal of a move, with what would be legal where trying it shows that."""
+def advised(error: IllegalScheduleError, plan: Plan, move: Move) -> IllegalScheduleError:
+    """The refusal of a move on a plan, with what would be legal where trying it shows that."""
+    allowed = budget(BUDGET, "a hint")
+    search = Enabling(plan, move, allowed)
     if isinstance(error, OrderViolatedError):
-        return _reordered(error, program, original, move)
-    if not isinstance(error, ParallelCarriedError) or move.name != "parallelize":
-        return error
-    if "reassociate(" in error.diagnostic.hint:
-        return error
-    return with_skewing(error, program, original, move.args[0])
+        return _reordered(error, search)
+    if isinstance(error, ParallelCarriedError | VectorCarriedError):
+        return _carried(error, search)
+    if isinstance(error, NotPermutableError) and move.name in {"tile", "vectorize"}:
+        found = search.imperfect() if move.name == "tile" else search.inwards()
+        return _offered(error, found) if found else error
+    return error
 
 
-def _reordered(
-    error: OrderViolatedError, program: ScheduledProgram, original: Flow, move: Move
+def _offered(
+    error: IllegalScheduleError, moves: tuple[Move, ...], also: str = ""
 ) -> IllegalScheduleError:
+    """The refusal with moves that are legal in its place: those before the last one enable it."""
+    *before, last = map(called, moves)
+    *_, then = moves
+    can = {"parallelize": "can run in parallel", "vectorize": "can be a vector loop"}
+    marks = [m for m in moves if m.name == then.name and m.name in can]
+    if marks:
+        before = list(map(called, moves[: len(moves) - len(marks)]))
+        last = f"{' and '.join(m.args[0] for m in marks)} {can[then.name]}"
+    hint = f"{' and '.join(before)} first: then {last}"
+    if not before:
+        hint = f"{last} as {'they are' if len(marks) > 1 else 'it is'}"
+    if not marks:
+        hint += " is legal"
+    return error.with_hint(hint + also, moves)
+
+
+def _carried(error: IllegalScheduleError, search: Enabling) -> IllegalScheduleError:
+    """The refusal of a parallel or vector loop."""
+    known = error.diagnostic.hint
+    if "reassociate(" in known:
+        return error.with_hint(known, search.reassociated())
+    found = search.marked()
+    return _offered(error, found) if found else error
+
+
+def _reordered(error: OrderViolatedError, search: Enabling) -> IllegalScheduleError:
     """The refusal of a move that reverses a dependence."""
+    move, program, original = search.move, search.plan.program, search.plan.original
     found = registered(move.name)
     if found.kind == "permutation":
-        return not_permutable(move.name, error, suggestion(program, error.witnesses, original))
+        offer = search.permuted(_loops(program, error.witnesses))
+        refusal = not_permutable(move.name, error, _unhelped(search.allowed))
+        return _offered(refusal, offer) if offer else refusal
     if move.name == "fuse_loops":
         return with_shift(error, program, original, move)
     return error.with_hint(found.hint) if found.hint else error
+
+
+def _unhelped(allowed: OperationLimit) -> str:
+    if allowed.spent:
+        return "whether skewing them helps was not decided; tile or parallelise others"
+    return "these loops have to stay in their order; tile or parallelise others"
 
 
 def with_shift(
@@ -80,87 +108,15 @@ def with_shift(
     def later(amount: int) -> ScheduledProgram:
         return fuse_loops(program, *move.args, **{**options, "shift": amount})
 
-    return error.with_hint(shift_hint(later, options.get("shift", 0), original))
+    hint, amount = shift_hint(later, options.get("shift", 0), original)
+    again = replace(move, options=tuple({**options, "shift": amount}.items()))
+    return error.with_hint(hint, () if amount is None else (again,))
 
 
-def suggestion(program: ScheduledProgram, witnesses: tuple[Witness, ...], original: Flow) -> str:
-    """What would make the loops around the witness permutable, found by trying it."""
-    loops = _loops(program, witnesses)
-    allowed = budget(BUDGET, "a hint")
-    for outer, inner in pairwise(loops):
-        for factor in _FACTORS:
-            if _permutable_after(program, outer, inner, factor, original, allowed):
-                skewing = _skewing(outer, inner, factor)
-                return f"{skewing} first: then these loops can be exchanged and tiled"
-    if allowed.spent:
-        return "whether skewing them helps was not decided; tile or parallelise others"
-    return "these loops have to stay in their order; tile or parallelise others"
-
-
-def with_skewing(
-    error: ParallelCarriedError, program: ScheduledProgram, original: Flow, loop: str
-) -> ParallelCarriedError:
-    """The refusal of a parallel loop, with a wavefront in its place where skewing makes one.
-
-    Dependences along two loops that are skewed and exchanged are all carried by the outer one.
-    """
-    loop = find_loop(program, loop).name
-    path = path_to(program, loop)
-    allowed = budget(BUDGET, "a hint")
-    inside = path[-1].body[0] if len(path[-1].body) == 1 else ""
-    around = (*path, inside) if isinstance(inside, PlanLoop) else path
-    if any(_is_parallel(program, other.name, original, allowed) for other in around):
-        return error  # there is a loop to mark as it is
-    for outer, inner in pairwise(around[-3:]):
-        for factor in _FACTORS:
-            if loop in {outer.name, inner.name} and _is_wavefront(
-                program, outer, inner, factor, original, allowed
-            ):
-                hint = (
-                    f"{_skewing(outer, inner, factor)} and "
-                    f'interchange("{outer.name}", "{inner.name}") first: then '
-                    f"{outer.name} can run in parallel"
-                )
-                return error.with_hint(hint)
-    return error
-
-
-def _skewing(outer: PlanLoop, inner: PlanLoop, factor: int) -> str:
-    """The call that skews one loop by another."""
-    amount = f", factor={factor}" if factor > 1 else ""
-    return f'skew("{inner.name}", by="{outer.name}"{amount})'
-
-
-def _is_wavefront(
-    program: ScheduledProgram,
-    outer: PlanLoop,
-    inner: PlanLoop,
-    factor: int,
-    original: Flow,
-    allowed: OperationLimit,
-) -> bool:
-    try:
-        with allowed:
-            skewed = skew(program, inner.name, outer.name, factor)
-            exchanged = interchange(skewed, outer.name, inner.name)
-    except UserError:
-        return False
-    return _is_parallel(exchanged, outer.name, original, allowed)
-
-
-def _is_parallel(
-    program: ScheduledProgram, loop: str, original: Flow, allowed: OperationLimit
-) -> bool:
-    try:
-        with allowed:
-            prove(parallelize(program, loop), original)
-    except UserError:
-        return False
-    return True
-
-
-def shift_hint(later: Callable[[int], ScheduledProgram], shift: int, original: Flow) -> str:
-    """The least shift with which two nests could be fused, found by trying it."""
+def shift_hint(
+    later: Callable[[int], ScheduledProgram], shift: int, original: Flow
+) -> tuple[str, int | None]:
+    """The least shift with which two nests could be fused, found by trying it, in words as well."""
     shifts = range(shift + 1, shift + _SHIFTS + 1)
     allowed = budget(BUDGET, "a hint")
 
@@ -176,10 +132,11 @@ def shift_hint(later: Callable[[int], ScheduledProgram], shift: int, original: F
     elif not isinstance(refusal, OrderViolatedError):
         amount = next(filter(is_legal, shifts[:-1]), None)
     if amount is None and allowed.spent:
-        return "whether a shift helps was not decided: fuse the producer instead"
+        return "whether a shift helps was not decided: fuse the producer instead", None
     if amount is None:
-        return "no shift helps: fuse the producer instead, which recomputes rather than reorders"
-    return f"shift={amount} runs the second nest late enough"
+        told = "no shift helps: fuse the producer instead, which recomputes rather than reorders"
+        return told, None
+    return f"shift={amount} runs the second nest late enough", amount
 
 
 def _refusal(
@@ -202,28 +159,8 @@ def _loops(program: ScheduledProgram, witnesses: tuple[Witness, ...]) -> tuple[P
     return ()
 
 
-def _permutable_after(
-    program: ScheduledProgram,
-    outer: PlanLoop,
-    inner: PlanLoop,
-    factor: int,
-    original: Flow,
-    allowed: OperationLimit,
-) -> bool:
-    if outer.owner != inner.owner:
-        return False
-    try:
-        with allowed:
-            skewed = skew(program, inner.name, outer.name, factor)
-            blocks = {outer.iterator: _BLOCK, inner.iterator: _BLOCK}
-            prove(tile(skewed, outer.owner, **blocks), original)
-    except UserError:
-        return False
-    return True
-
-
 def not_permutable(move: str, error: OrderViolatedError, hint: str) -> NotPermutableError:
-    """The refusal of a loop move, with what would be legal where skewing helps."""
+    """The refusal of a loop move."""
     message = f"{move} would run a reader before its writer: {error.diagnostic.message}"
     return NotPermutableError(
         message, witnesses=error.witnesses, span=error.diagnostic.span, hint=hint

@@ -19,6 +19,7 @@ from polyopt.isl import budget, exclusive, exclusive_property
 from polyopt.transform.annotations import loop_kinds as marks
 from polyopt.transform.annotations.nontemporal import store_nontemporal
 from polyopt.transform.annotations.reassociate import reassociate
+from polyopt.transform.editing import PlanEditing
 from polyopt.transform.hints import advised
 from polyopt.transform.legality.proof import DEFAULT_BUDGET, Flow, Proof, check, program_flow, prove
 from polyopt.transform.loops.delay_updates import delay_updates
@@ -64,7 +65,7 @@ _Given = ParamSpec("_Given")
 
 @checks_methods
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanQueries):
+class Plan(PlanEditing, PlanQueries):
     """How a Scop is to run: loops, fusion, storage, marks.
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
@@ -483,18 +484,15 @@ class Plan(PlanQueries):
         *args: _Given.args,
         **options: _Given.kwargs,
     ) -> Plan:
-        """The plan after a registered transformation, which gets what the move remembers: checked
-        unless the caller proves a whole series at its end."""
+        """The plan after a registered transformation: checked, unless a whole series is proven."""
         kept = tuple((k, v) for k, v in options.items() if v is not None)
         move = Move(function.__name__, args, kept)
-        with budget(DEFAULT_BUDGET, f"the move {move.name}"):
-            program = function(self.program, *args, **options)
-            check_depth(program)
-        plan = replace(self, program=program, moves=(*self.moves, move), remarks=())
-        if not self.checked:
-            return plan
         try:
-            check(program, self.original)
+            with budget(DEFAULT_BUDGET, f"the move {move.name}"):
+                program = function(self.program, *args, **options)
+                check_depth(program)
+            if self.checked:
+                check(program, self.original)
         except IllegalScheduleError as error:
-            raise advised(error, self.program, self.original, move) from None
-        return plan
+            raise (advised(error, self, move) if self.checked else error) from None
+        return replace(self, program=program, moves=(*self.moves, move), remarks=())

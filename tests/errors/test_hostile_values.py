@@ -16,7 +16,15 @@ import pytest
 import polyopt as po
 from polyopt import explain, graph
 from polyopt.arguments import misfit
-from polyopt.errors import InternalError, InvalidOptionError, PolyoptError, UnsupportedError, shown
+from polyopt.checking import check_file
+from polyopt.errors import (
+    IllegalScheduleError,
+    InternalError,
+    InvalidOptionError,
+    PolyoptError,
+    UnsupportedError,
+    shown,
+)
 from polyopt.graph import Graph, Node, Value
 
 BLUR = """
@@ -127,6 +135,20 @@ CALLS = {
     "reassociate": (lambda v: PLAN.reassociate("out", v), {"v": "out"}),
     "prove": (PLAN.prove, {"operations": 10**7}),
     "loops": (PLAN.loops, {"space": "out"}),
+    "undo": (TILED.undo, {"moves": 1}),
+    "code": (PLAN.code, {"libm": False}),
+    "each": (lambda p, q, x: PLAN.each(p, q, exclude=x), {"p": "*.x", "q": "out.*", "x": ["bx.*"]}),
+    "each loop": (lambda w, a: PLAN.each("*.x").vectorize(w, aligned=a), {"w": 8, "a": False}),
+    "each space": (lambda into, at: TILED.each("bx").fuse(into, at=at),
+                   {"into": "out", "at": "out.y_tile"}),
+    "apply": (ending("schedule")(PLAN.apply), {"schedule": lambda plan, n: plan.split("out.y", n),
+                                               "n": 4}),
+    "accept": (PLAN.accept, {"refusal": IllegalScheduleError("no")}),
+    "tune": (po.tune, {"program": SCOP, "schedule": lambda plan, n: plan.split("out.y", n),
+                       "space": {"n": [2, 4]}, "sizes": SIZES, "threads": 1, "seconds": 0.001,
+                       "budget": 0.0, "most": 1, "seed": 0, "target": "generic"}),
+    "load_schedule": (po.load_schedule, {"name": "blur"}),
+    "check_file": (check_file, {"path": "nowhere.c", "reading": None}),
     "load": (po.Plan.load, {"path": "nowhere.json", "scop": SCOP}),
     "replay": (PLAN.replay, {"name": "tile", "args": ["out"], "options": {"y": 4}}),
     "emit": (PLAN.emit, {"name": "blur"}),

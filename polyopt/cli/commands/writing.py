@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Call the C library's exp, log and the like, one element after the other.",
 )
+@click.option("--stub", is_flag=True, help="Print the call's signature as a .pyi file instead.")
 @json_option
-def emit(
+def emit(  # noqa: PLR0913  (an argument per option)
     program: str,
     choice: PlanChoice,
     sizes: tuple[str, ...],
@@ -52,6 +53,7 @@ def emit(
     *,
     reading: Reading,
     libm: bool,
+    stub: bool,
     as_json: bool,
 ) -> None:
     """Print the C of PROGRAM as planned.
@@ -62,6 +64,9 @@ def emit(
     An ONNX file becomes a folder with its kernels, weights, a main that checks and times, and a
     Makefile: polyopt emit net.onnx -o net
     """
+    if stub:
+        _emit_stub(program, choice, sizes, reading, output)
+        return
     if is_marked_file(program):
         if reading.function is not None or reading.region is not None:
             msg = f"--function and --region choose one program, and emit takes all of {program}"
@@ -94,6 +99,23 @@ def emit(
         click.echo(f"wrote {output}: {c.prototype}", err=True)
     else:
         click.echo(c.source, nl=not c.source.endswith("\n"))
+
+
+def _emit_stub(
+    program: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    reading: Reading,
+    output: str | None,
+) -> None:
+    found = load_program(program, reading)
+    plan = choice.plan(found, parse_sizes(sizes, found))
+    with progress("kernel"):
+        written = plan.compile(target=choice.target).stub()
+    if output and output != "-":
+        write_file(output, written)
+    else:
+        click.echo(written, nl=False)
 
 
 def _refuse(program: str, given: Sized) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
+from polyopt.codegen.printers.headers import after_notes
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.explain.choices.alternatives import ANSWER_BUDGET, memory_bytes, shared_iterations
@@ -40,6 +41,8 @@ class Difference:
     places: Mapping[str, tuple[str, str]]
     #: quantity -> value in the first plan and in the second; bytes where the name says so
     bill: Mapping[str, tuple[float, float]]
+    #: the two plans
+    plans: tuple[Plan, Plan]
 
     def __repr__(self) -> str:
         """The program, and how much differs."""
@@ -70,6 +73,15 @@ class Difference:
             for name, one, other, ratio in self.rows()
         ]
         return "\n".join(lines)
+
+    def nest(self) -> str:
+        """The printed loop nests as a unified diff; empty where they are the same."""
+        return _unified(*map(str, self.plans))
+
+    def code(self) -> str:
+        """The C of both as a unified diff; empty where it is the same. Raises what ``prove``
+        raises."""
+        return _unified(*(after_notes(plan.code()) for plan in self.plans))
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """The bill as texts: name, first, second, ratio."""
@@ -117,7 +129,13 @@ def diff(
         }
         bills = [_quantities(plan, known, machine) for plan in (one, other)]
     bill = {name: (value, bills[1][name]) for name, value in bills[0].items()}
-    return Difference(one.scop.name, known, removed, added, places, bill)
+    return Difference(one.scop.name, known, removed, added, places, bill, (one, other))
+
+
+def _unified(one: str, other: str) -> str:
+    """A unified diff without names of files."""
+    lines = difflib.unified_diff(one.splitlines(), other.splitlines(), "one", "other", lineterm="")
+    return "\n".join(lines)
 
 
 def _moves(one: Plan, other: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:

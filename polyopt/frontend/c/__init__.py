@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from polyopt.arguments import checks_arguments
 from polyopt.errors import InvalidOptionError, ProgramSyntaxError, TooDeepError
 from polyopt.frontend.c.lower.ctypes import Types
+from polyopt.frontend.c.lower.entry import functions_of, inlines_of, programs_of
 from polyopt.frontend.c.lower.limits import MAX_STATEMENTS
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.regions.pragmas import marked_regions
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
 
-__all__ = ["parse_c", "read_source"]
+__all__ = ["parse_c", "programs_in", "read_source"]
 
 
 @checks_arguments
@@ -71,6 +72,25 @@ def parse_c(
         raise TooDeepError(
             msg, span=Span(program, 1), hint="split long expressions and deep nests"
         ) from None
+
+
+def programs_in(
+    source: str | Path,
+    defines: Mapping[str, str | int] | None = None,
+    includes: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """The names of the functions of a C file that may be programs: all but helpers and ``main``;
+    none where regions are marked instead.
+
+    Raises ``ProgramSyntaxError``, ``TooLargeError`` or ``TooDeepError``.
+    """
+    text = preprocess(read_source(source), _checked(defines or {}), includes)
+    locator = Locator(text)
+    tree = parse(text, locator)
+    if marked_regions(tree, text, locator):
+        return ()
+    names = [node.decl.name for node in programs_of(functions_of(tree), inlines_of(tree))]
+    return tuple(name for name in names if name != "main" or len(names) == 1)
 
 
 def read_source(source: str | Path) -> Source:

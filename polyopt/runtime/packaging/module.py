@@ -26,7 +26,7 @@ def module_text(interface: Interface, version: str) -> str:
     scalars = [f"({_literal(s.name)}, ctypes.c_{_ctype(s)})" for s in interface.scalars]
     public = ["Model", "run"] if interface.has_weights else ["run"]
     return template("module.py.in").substitute(
-        doc=_text(interface.title),
+        doc=docstring_text(interface.title),
         public=", ".join(f'"{name}"' for name in public),
         release=_literal(version),
         name=_literal(interface.name),
@@ -40,11 +40,18 @@ def module_text(interface: Interface, version: str) -> str:
     ).rstrip() + "\n"  # fmt: skip
 
 
-def _functions(interface: Interface) -> str:
+def python_signature(
+    interface: Interface,
+) -> tuple[dict[Parameter, str], list[Parameter], list[Parameter]]:
+    """What parameters are called in Python, those that are given, and sizes that may be."""
     names = dict(zip(interface.parameters, _python_names(interface), strict=True))
     derived = _derived(interface)
     front = [p for p in interface.parameters if p.is_read and p not in derived]
-    optional = [p for p in interface.parameters if p in derived]
+    return names, front, [p for p in interface.parameters if p in derived]
+
+
+def _functions(interface: Interface) -> str:
+    names, front, optional = python_signature(interface)
     keywords = [*(f"{names[p]}=None" for p in optional), "out=None", "threads=0"]
     parameters = ", ".join([*(names[p] for p in front), "*", *keywords])
     numbers = {p: k for kind in _KINDS for k, p in enumerate(getattr(interface, f"{kind}s"))}
@@ -58,7 +65,7 @@ def _functions(interface: Interface) -> str:
         parameters=parameters,
         arguments=f"{{{inputs}}}, {{{sizes}}}, {{{scalars}}}, out, threads",
         forwarded=", ".join([*forwarded, "out=out", "threads=threads"]),
-        call_doc=_text(_documented(interface)),
+        call_doc=docstring_text(_documented(interface)),
     )
 
 
@@ -116,6 +123,6 @@ def _literal(value: object) -> str:
     return ascii(value)
 
 
-def _text(text: str) -> str:
+def docstring_text(text: str) -> str:
     """Text inside of a docstring."""
     return printable(text).replace("\\", "/").replace('"', "'")

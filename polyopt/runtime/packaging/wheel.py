@@ -21,6 +21,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.escaping import printable
 from polyopt.runtime.export import write_directory
 from polyopt.runtime.packaging.module import module_text
+from polyopt.runtime.packaging.stub import module_stub
 from polyopt.runtime.processes import helpers, result_of
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ def write_wheel(
     library = _compiled(wheel.interface.name, made, toolchain, openmp=openmp)
     module = {
         "__init__.py": module_text(wheel.interface, wheel.version).encode(),
+        "__init__.pyi": module_stub(wheel.interface).encode(),
         "py.typed": b"",
         f"lib{wheel.interface.name}.so": library,
         **more,

@@ -18,10 +18,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import (
-    Map,
     PwAff,
-    affine_constant,
-    affine_var,
     budget,
     value_text,
 )
@@ -29,19 +26,19 @@ from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.objective import is_worth_sharing, predicted_sharing
 from polyopt.scheduler.queries import is_free
 from polyopt.transform.legality.parallel import carried
+from polyopt.transform.legality.split_points import split_points, unseparated
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from polyopt.isl import Set
     from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.tree import Tree
 
-#: values that a loop is split at; candidates that are looked at
-MOST_POINTS, MOST_CANDIDATES = 3, 6
+#: values that a loop is split at
+MOST_POINTS = 3
 #: isl operations for one loop
 _BUDGET = 1_000_000
 
@@ -97,44 +94,14 @@ def _points(plan: Plan, loop: PlanLoop) -> tuple[tuple[PwAff, ...], bool] | None
             if pairs is None:
                 return None
             pairs = pairs.intersect_params(context).coalesce()
-            useful = _candidates(pairs, context)
+            useful = split_points(pairs, context)
             for count in range(1, MOST_POINTS + 1):
                 for points in combinations(useful, count):
-                    if _without(pairs, points).is_empty():
+                    if unseparated(pairs, points).is_empty():
                         return points, True
             return (tuple(useful[:1]), False) if useful else None
     except UserError:
         return None
-
-
-def _candidates(pairs: Map, context: Set) -> list[PwAff]:
-    """Values that separate a whole piece of the clashes, each once."""
-    found: list[PwAff] = []
-    for part in pairs.get_basic_maps():
-        piece = Map.from_basic_map(part)
-        last, first = piece.domain().dim_max(0), piece.range().dim_min(0)
-        after = last.add(affine_constant(last.get_domain_space(), 1))
-        for value in (after, first):
-            pieces = value.gist(context.intersect(piece.params())).coalesce().get_pieces()
-            if len(pieces) != 1:
-                continue
-            point = PwAff.from_aff(pieces[0][1]).floor()  # also for sizes that the piece is not of
-            if any(point.plain_is_equal(known) for known in found):
-                continue
-            if _without(piece, (point,)).is_empty():
-                found.append(point)
-    return found[:MOST_CANDIDATES]
-
-
-def _without(pairs: Map, points: Sequence[PwAff]) -> Map:
-    """The pairs that no point separates: ``v < w <= v'``."""
-    wrapped = pairs.wrap()
-    space = wrapped.get_space()
-    for point in points:
-        there = point.insert_domain(space)
-        before = affine_var(space, 0).lt_set(there)
-        wrapped = wrapped.subtract(before.intersect(affine_var(space, 1).ge_set(there)))
-    return wrapped.unwrap()
 
 
 def _split(plan: Plan, loop: str, points: Sequence[PwAff]) -> Plan | None:

@@ -123,6 +123,19 @@ def carried(program: ScheduledProgram, loop: PlanLoop) -> Map | None:
     return None if result is None else result.coalesce()
 
 
+def clashing_arrays(program: ScheduledProgram, loop: PlanLoop) -> tuple[str, ...]:
+    """The arrays of which iterations of a marked loop that would run together share elements."""
+    writes, reads = program.touches_in(set(copies_in(loop)))
+    depth = _depth(program, loop)
+    found: dict[str, None] = {}
+    clashes = _Clashes(program, loop, depth, sums_in(program, loop))
+    for write, touch in clashes.pairs(writes, (*writes, *reads)):
+        array = write.access.array
+        if array not in found and _clash(write, touch, depth, loop) is not None:
+            found[array] = None
+    return tuple(found)
+
+
 @dataclass(frozen=True, eq=False)
 class _Clashes:
     """Looks for accesses of different iterations of a loop that may not run together."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from polyopt.isl import constant_value
+from polyopt.ir.show import statement_text
+from polyopt.ir.text import affine_text
+from polyopt.isl import exclusive
 from polyopt.transform.schedule.tree import PlanLoop, Tree
 
 if TYPE_CHECKING:
@@ -14,14 +17,25 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.storage import Scratch
 
+#: so many columns a statement may take; longer ones go on in further lines
+_WIDTH = 100
+
 
 def show_plan(program: ScheduledProgram) -> str:
-    """One line per loop, buffer and statement."""
-    lines = [f"inline {array}" for array in sorted(program.inlined)]
-    lines += [f"store_nontemporal {array}" for array in sorted(program.nontemporal)]
-    _buffers(program, "", 0, lines)
-    _nest(program, program.tree, 0, lines)
+    """One line per loop and buffer, and each statement with what it computes, of its own
+    iterators: long ones are wrapped."""
+    with exclusive():
+        lines = [line for array in sorted(program.inlined) for line in _inlined(program, array)]
+        lines += [f"store_nontemporal {array}" for array in sorted(program.nontemporal)]
+        _buffers(program, "", 0, lines)
+        _nest(program, program.tree, 0, lines)
     return "\n".join(lines)
+
+
+def _inlined(program: ScheduledProgram, array: str) -> list[str]:
+    """An array that is computed where it is read, and how."""
+    writers = (s for s in program.scop.statements if s.array == array)
+    return [line for writer in writers for line in _wrapped(f"inline {statement_text(writer)}", "")]
 
 
 def _nest(program: ScheduledProgram, tree: Tree, depth: int, lines: list[str]) -> None:
@@ -32,7 +46,7 @@ def _nest(program: ScheduledProgram, tree: Tree, depth: int, lines: list[str]) -
             _buffers(program, node.name, depth + 1, lines)
             _nest(program, node.body, depth + 1, lines)
         else:
-            lines.append(f"{pad}{_statement(program, node)}")
+            lines += _wrapped(_statement(program, node), pad)
 
 
 def _mark(loop: PlanLoop) -> str:
@@ -64,17 +78,24 @@ def describe(scratch: Scratch) -> str:
 
 
 def _size(extent: PwAff) -> str:
-    number = constant_value(extent)
-    if number is not None:
-        return str(number)
-    text = str(extent)
-    return text[text.rindex("[(") + 2 : text.rindex(")]")] if "[(" in text else text
+    return affine_text(extent)
 
 
 def _statement(program: ScheduledProgram, name: str) -> str:
     copy = program.copies[name]
     again = "" if not copy.outer else "   (per tile)"
-    return f"{copy.statement.name}: {copy.statement.array}[...] = ...{again}"
+    return f"{copy.statement.name}: {statement_text(copy.statement)}{again}"
+
+
+def _wrapped(text: str, pad: str) -> list[str]:
+    """A line, or several, indented, where it is long."""
+    if len(pad) + len(text) <= _WIDTH:
+        return [pad + text]
+    inner = f"{pad}    "
+    return wrap(
+        text, max(_WIDTH, len(inner) + _WIDTH // 2), initial_indent=pad, subsequent_indent=inner,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def show_script(moves: Iterable[object]) -> str:

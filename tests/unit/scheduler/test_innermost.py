@@ -23,11 +23,11 @@ def test_sums_of_rows_run_side_by_side_and_are_shared_between_threads() -> None:
     plan = po.auto(po.parse_c(ROW_SUMS), target="avx2")
     assert str(plan).splitlines() == [
         "for out.y2:  # parallel",
-        "  out_0: out[...] = ...",
+        "  out_0: out[y] = 0.0",
         "for out.y_jam:  # parallel",
         "  for out.x:",
         "    for out.y:  # unroll",
-        "      out_1: out[...] = ...",
+        "      out_1: out[y] = out[y] + a[y, x]",
     ]
 
 
@@ -101,7 +101,7 @@ def test_sums_over_several_loops_run_side_by_side_as_well() -> None:
         "    for sum.y:",
         "      for sum.i:",
         "        for sum.c:  # unroll",
-        "          sum_1: sum[...] = ...",
+        "          sum_1: sum[c] = sum[c] + x[n, c, y, i]",
     ]
     x = np.random.default_rng(0).random((2, 19, 3, 5), dtype=np.float32)
     np.testing.assert_allclose(plan.compile()(x), x.sum((0, 2, 3)), rtol=1e-5)

@@ -90,10 +90,10 @@ def test_the_producer_stands_in_the_tile_before_its_reader():
         "    scratch bx[6][8]",
         "    for bx.y:",
         "      for bx.x:",
-        "        bx: bx[...] = ...   (per tile)",
+        "        bx: bx[y, x] = img[y, x] + img[y, x + 1] + img[y, x + 2]   (per tile)",
         "    for out.y:",
         "      for out.x:",
-        "        out: out[...] = ...",
+        "        out: out[y, x] = bx[y, x] + bx[y + 1, x] + bx[y + 2, x]",
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_sliding_window_in_tiles_moves_inside_each():
 def test_a_sliding_window_along_either_dimension():
     turned = plan(BLUR).interchange("out.y", "out.x")
     across = right(turned.fuse("bx", into="out", at="out.x", storage="sliding"))
-    assert lines(across)[0] == "scratch bx[2 + H][1 rolling]"
+    assert lines(across)[0] == "scratch bx[H + 2][1 rolling]"
     along = right(turned.fuse("bx", into="out", at="out.y", storage="sliding"))
     assert "  scratch bx[3 rolling][1]" in lines(along)
 

@@ -169,7 +169,7 @@ def test_unroll_by_a_factor_splits():
     assert lines(made)[-3:] == [
         "  for out.x_unrolled:",
         "    for out.x:  # unroll",
-        "      out: out[...] = ...",
+        "      out: out[y, x] = bx[y, x] + bx[y + 1, x] + bx[y + 2, x]",
     ]
 
 
@@ -193,7 +193,7 @@ def test_unroll_and_jam_puts_iterations_inside():
         "for out.y_jam:",
         "  for out.x:",
         "    for out.y:  # unroll",
-        "      out: out[...] = ...",
+        "      out: out[y, x] = bx[y, x] + bx[y + 1, x] + bx[y + 2, x]",
     ]
 
 

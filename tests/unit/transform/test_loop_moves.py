@@ -39,12 +39,12 @@ def test_tile_puts_blocks_outside_and_points_inside():
     assert lines(made) == [
         "for bx.y:",
         "  for bx.x:",
-        "    bx: bx[...] = ...",
+        "    bx: bx[y, x] = img[y, x] + img[y, x + 1] + img[y, x + 2]",
         "for out.y_tile:",
         "  for out.x_tile:",
         "    for out.y:",
         "      for out.x:",
-        "        out: out[...] = ...",
+        "        out: out[y, x] = bx[y, x] + bx[y + 1, x] + bx[y + 2, x]",
     ]
     assert same_loops(made, "out", f"{OUT}[floor(y/4), floor(x/8), y, x]{HERE}")
 
@@ -241,9 +241,9 @@ def test_merge_joins_neighbours_one_deep():
     assert lines(made) == [
         "for out.y:",
         "  for bx.x:",
-        "    bx: bx[...] = ...",
+        "    bx: bx[y, x] = img[y, x] + img[y, x + 1] + img[y, x + 2]",
         "  for out.x:",
-        "    out: out[...] = ...",
+        "    out: out[y, x] = bx[y, x] + bx[y + 1, x] + bx[y + 2, x]",
     ]
     assert same_loops(made, "out", f"{OUT}[y + 2, x]{HERE}")
 
@@ -324,11 +324,11 @@ def test_distribute_where_nothing_stands_before():
 
 def test_the_plan_that_changes_nothing_prints_the_source_s_loops():
     assert lines(right(plan(SCAN))) == [
-        "c_0: c[...] = ...",
+        "c_0: c[0] = a[0]",
         "for c.i:",
-        "  c_1: c[...] = ...",
+        "  c_1: c[i] = c[i - 1] + a[i]",
         "for o.i:",
-        "  o: o[...] = ...",
+        "  o: o[i] = 2.0 * c[i]",
     ]
 
 

@@ -355,3 +355,13 @@ def test_a_refused_move_changes_nothing():
         start.store("bx", at="out.y")
     assert str(start) == str(plan(BLUR))
     right(start)
+
+
+def test_a_long_expression_goes_on_in_further_lines_and_loses_nothing():
+    terms = " + ".join(f"a[i + {k}]" for k in range(30))
+    text = f"void f(int N, const float a[N + 30], float o[N]) {{ for (int i = 0; i < N; i++) o[i] = {terms}; }}"
+    _loop, *statement = str(plan(text)).splitlines()
+    assert len(statement) > 2
+    assert all(len(line) <= 100 for line in statement)
+    joined = " ".join(line.strip() for line in statement)
+    assert joined == f"o: o[i] = {terms}".replace("[i + 0]", "[i]")

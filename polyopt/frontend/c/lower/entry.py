@@ -30,9 +30,7 @@ def choose_function(
             msg = f"no function is called {name!r}"
             raise locator.error(UnknownNameError, None, msg, hint=f"there are: {listed or 'none'}")
         return functions[name], {k: v for k, v in inlines.items() if k != name}
-    found = [node for key, node in functions.items() if key not in inlines]
-    if len(found) > 1:
-        found = _without_helpers(found, functions)
+    found = programs_of(functions, inlines)
     if len(found) == 1:
         return found[0], inlines
     if not functions:
@@ -43,6 +41,14 @@ def choose_function(
     node = (found or list(functions.values()))[-1].decl
     hint = f"pass function=... (--function), one of: {listed}; or mark the loops with #pragma scop"
     raise locator.error(UnknownNameError, node, msg, hint=hint)
+
+
+def programs_of(
+    functions: dict[str, c_ast.FuncDef], inlines: dict[str, Inline]
+) -> list[c_ast.FuncDef]:
+    """The functions that may be meant as the program: those that are nobody's helpers."""
+    found = [node for key, node in functions.items() if key not in inlines]
+    return _without_helpers(found, functions) if len(found) > 1 else found
 
 
 def _without_helpers(
