@@ -35,7 +35,7 @@ from polyopt.codegen.ast.nodes import (
     symbols_in,
 )
 from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
-from polyopt.codegen.printers.headers import before
+from polyopt.codegen.printers.headers import LANES, before
 from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vector_loops
 from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.errors import InternalError
@@ -366,7 +366,7 @@ class Printer:
             case Simd() as kind:
                 # a width is a promise that iterations so far apart may clash: safelen says that
                 width = f" safelen({kind.width})" if kind.width else ""
-                sums = "".join(f" reduction({op} : {self.name(s)})" for op, s in kind.sums)
+                sums = "".join(f" reduction({self._join(op)} : {self.name(s)})" for op, s in kind.sums)
                 return [self.words.pragma("simd", width + sums)]
             case Sequential(unroll=times) if times:
                 return [f"#pragma GCC unroll {times}"]
@@ -374,6 +374,10 @@ class Printer:
                 return [self.words.pragma("simd", " safelen(1) simdlen(1)")]
             case _:
                 return []
+
+    def _join(self, operation: str) -> str:
+        """How OpenMP calls what joins the results of lanes."""
+        return self.words.word(LANES[operation]) if operation in LANES else operation
 
     def _share(self, kind: Parallel) -> str:
         if kind.ordered:
