@@ -17,6 +17,7 @@ from polyopt.frontend.arrays.helpers import Helpers, InPlace, check_bare
 from polyopt.frontend.arrays.results import Result, Returned
 from polyopt.frontend.arrays.statements import ArrayStatements
 from polyopt.frontend.assemble import Program, assemble
+from polyopt.frontend.dead_writes import without_dead_writes
 from polyopt.frontend.loops.scatter import with_index_checks
 from polyopt.frontend.loops.scope import Scope
 from polyopt.frontend.loops.statements import Retype
@@ -118,6 +119,6 @@ def _read(
     )
     seen = ((f, name, value) for (_, name), (f, value) in helpers.seen.items())
     return ReadFunction(
-        with_index_checks(assemble(program)), found.results.returned, sizes, tuple(seen),
+        with_index_checks(without_dead_writes(assemble(program))), found.results.returned, sizes, tuple(seen),
         bool(found.own_updates),
     )  # fmt: skip
