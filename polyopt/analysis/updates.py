@@ -108,6 +108,8 @@ def _tried(cond: Expr, known: Callable[[Expr], float | None]) -> float:
             return _TESTS[op](_tried(left, known), _tried(right, known))
         case Binary(op="or", left=left, right=right) if not cond.type.is_float:
             return int(_tried(left, known)) | int(_tried(right, known))
+        case Select(cond=test, then=then, other=other):
+            return _tried(then if _tried(test, known) else other, known)
         case Cast(operand=operand) if operand.type == BOOL:
             return _tried(operand, known)
         case _:

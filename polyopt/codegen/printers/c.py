@@ -366,8 +366,7 @@ class Printer:
             case Simd() as kind:
                 # a width is a promise that iterations so far apart may clash: safelen says that
                 width = f" safelen({kind.width})" if kind.width else ""
-                sums = "".join(f" reduction({self._join(op)} : {self.name(s)})" for op, s in kind.sums)
-                return [self.words.pragma("simd", width + sums)]
+                return [self.words.pragma("simd", width + "".join(map(self._lanes, kind.sums)))]
             case Sequential(unroll=times) if times:
                 return [f"#pragma GCC unroll {times}"]
             case Scalar():
@@ -375,9 +374,11 @@ class Printer:
             case _:
                 return []
 
-    def _join(self, operation: str) -> str:
-        """How OpenMP calls what joins the results of lanes."""
-        return self.words.word(LANES[operation]) if operation in LANES else operation
+    def _lanes(self, reduction: tuple[str, Symbol]) -> str:
+        """The clause for what each lane has its own of; OpenMP's name for how they are joined."""
+        operation, local = reduction
+        join = self.words.word(LANES[operation]) if operation in LANES else operation
+        return f" reduction({join} : {self.name(local)})"
 
     def _share(self, kind: Parallel) -> str:
         if kind.ordered:

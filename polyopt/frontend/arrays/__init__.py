@@ -17,7 +17,6 @@ from polyopt.frontend.arrays.helpers import Helpers, InPlace, check_bare
 from polyopt.frontend.arrays.results import Result, Returned
 from polyopt.frontend.arrays.statements import ArrayStatements
 from polyopt.frontend.assemble import Program, assemble
-from polyopt.frontend.dead_writes import without_dead_writes
 from polyopt.frontend.loops.scatter import with_index_checks
 from polyopt.frontend.loops.scope import Scope
 from polyopt.frontend.loops.statements import Retype
@@ -118,7 +117,6 @@ def _read(
         source=text.source,
     )
     seen = ((f, name, value) for (_, name), (f, value) in helpers.seen.items())
-    return ReadFunction(
-        with_index_checks(without_dead_writes(assemble(program))), found.results.returned, sizes, tuple(seen),
-        bool(found.own_updates),
-    )  # fmt: skip
+    scop = with_index_checks(assemble(program))
+    own_updates = bool(found.own_updates)
+    return ReadFunction(scop, found.results.returned, sizes, tuple(seen), own_updates)

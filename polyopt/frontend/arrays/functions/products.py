@@ -16,7 +16,7 @@ from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from polyopt.frontend.arrays.expressions import ArrayExpressions
     from polyopt.frontend.arrays.functions.calls import Call, Handler

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from pycparser import c_ast
 
-from polyopt.frontend.c.readback.extremes import EXTREMES, is_extreme
+from polyopt.frontend.c.readback.lanes import EXTREMES, is_extreme
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import nodes
 
@@ -24,9 +24,7 @@ _PRAGMAS = (
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
-    re.compile(
-        r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max_or_nan|min_or_nan) : \w+\))*"
-    ),
+    re.compile(r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max_or_nan|min_or_nan) : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
 #: how often ``name = name + value`` names its sum

@@ -1,4 +1,4 @@
-"""Dead and redundant writes: of what is written again before anything reads it, or is there already.
+"""Dead and redundant writes: of what is written anew before anything reads it, or is there already.
 
 rewrite: ``r[:] = 0; for (i) r[i] = f(i);`` -> ``for (i) r[i] = f(i);``, and where the inner part of
 a copy is written anew and all of it is copied back, ``b = a; b[1:-1] = ...; a = b;`` ->
@@ -21,7 +21,17 @@ from polyopt.errors import NotDecidedError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Load
 from polyopt.ir.scop import Loop, statements_in
-from polyopt.isl import Set, budget, dim_type, empty_map, last_writes, maps_of, tuple_name, union_all
+from polyopt.isl import (
+    Set,
+    budget,
+    dim_type,
+    empty_map,
+    exclusive,
+    last_writes,
+    maps_of,
+    tuple_name,
+    union_all,
+)
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
 OPERATIONS = 500_000
 
 
+@exclusive()
 def without_dead_writes(scop: Scop) -> Scop:
     """The program without statements, or instances of them, whose results nothing sees, or that
     write what is there.
