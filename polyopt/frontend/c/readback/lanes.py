@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: parts that are added up at once
 _PARTS = 4
 _SUMS = re.compile(r"omp simd( reduction\([+*] : \w+\))+")
+#: a pragma and a loop
+_LOOP = 2
 #: what a part of a sum, or of a product, begins with
 _STARTS = {"+": "0.0", "*": "1.0"}
 #: what joins lanes -> the sign of the numbers of which it keeps the greater
@@ -95,7 +97,7 @@ def _whole_sum(node: c_ast.If, types: Mapping[str, str]) -> list[c_ast.Node] | N
     where it holds."""
     whole = getattr(node.iffalse, "block_items", None) or []
     parts = getattr(node.iftrue, "block_items", None) or []
-    if len(whole) != len((0, 1)) or not isinstance(whole[1], c_ast.For):
+    if len(whole) != _LOOP or not isinstance(whole[1], c_ast.For):
         return None
     pragma, loop = whole
     words = " ".join(getattr(pragma, "string", "").split())
@@ -154,13 +156,8 @@ def _in_parts(
     at_once.stmt = c_ast.Compound(together)
     rest.init = copy.deepcopy(loop.init)
     rest.init.decls[0].init = binary("*", part, constant(_PARTS))
-    pragma, lanes = (f"omp simd {' '.join(c)}" for c in (clauses[: len(sums)], clauses))
-    loops = [
-        *_texts([c_ast.Pragma(lanes), at_once]),
-        *joined,
-        *_texts([c_ast.Pragma(pragma), rest]),
-    ]
-    return [*declared, *loops]
+    lanes, alone = (f"#pragma omp simd {' '.join(c)}" for c in (clauses, clauses[: len(sums)]))
+    return [*declared, lanes, *_texts([at_once]), *joined, alone, *_texts([rest])]
 
 
 def _replaced(node: c_ast.Node, name: str, value: c_ast.Node) -> c_ast.Node:
