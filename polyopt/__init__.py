@@ -73,16 +73,16 @@ if TYPE_CHECKING:
     from polyopt.optimizing import optimize
     from polyopt.scale import cuts, map_blocks
     from polyopt.scheduler import affine, auto, candidates
-    from polyopt.specialize import FallbackWarning, jit
+    from polyopt.specialize import FallbackWarning, batched, jit
     from polyopt.transform.plan import Plan
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Array", "FallbackWarning", "Plan", "Scop", "affine", "assume", "atan2", "auto", "bf16",
-    "boolean", "candidates", "cast", "ceil", "clamp", "clamped", "compile_model", "cos", "cuts",
-    "erf", "errors", "exp", "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8", "i16",
-    "i32", "i64", "input", "jit", "load_kernel", "log", "log2", "map_blocks", "max", "min",
+    "Array", "FallbackWarning", "Plan", "Scop", "affine", "assume", "atan2", "auto", "batched",
+    "bf16", "boolean", "candidates", "cast", "ceil", "clamp", "clamped", "compile_model", "cos",
+    "cuts", "erf", "errors", "exp", "exp2", "f16", "f32", "f64", "floor", "fmod", "graph", "i8",
+    "i16", "i32", "i64", "input", "jit", "load_kernel", "log", "log2", "map_blocks", "max", "min",
     "mirrored", "optimize", "padded", "parse_c", "pipeline", "pow", "product", "quantize", "rint",
     "same_scop", "scalar", "scop", "select", "sin", "size", "sqrt", "stage", "steps", "sum", "tan",
     "tanh", "trunc", "u8", "u16", "u32", "u64", "wrapped",
@@ -102,7 +102,7 @@ _NAMES_IN: Final = {
     "polyopt.graph.quantize": "quantize",
     "polyopt.ir.same": "same_scop",
     "polyopt.ir.scop": "Array Scop",
-    "polyopt.specialize": "FallbackWarning jit",
+    "polyopt.specialize": "FallbackWarning batched jit",
     "polyopt.library": "load_kernel",
     "polyopt.optimizing": "optimize",
     "polyopt.scale": "cuts map_blocks",
