@@ -42,7 +42,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
+.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-models peers-int8 soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: peers-jit throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -85,6 +85,7 @@ help:
 	@echo "                CLUSTER=tcp://... spreads them over dask workers"
 	@echo "                REPORT=docs/soak.md writes what all runs so far have tried"
 	@echo "make fuzz       feed the C frontend, ONNX importer and plan loader; SECONDS=60 each"
+	@echo "make peers-models  their times beside ONNX Runtime, OpenVINO and Inductor, on the same page"
 	@echo "make fuzz-torch  random modules beside PyTorch; SEEDS=0:300"
 	@echo "make onnx-cases  all of ONNX's node cases: docs/onnx.md; PART=1/4 tries a part, NAMES='conv pool' some"
 	@echo "make fuzz-onnx  random ONNX models beside the reference evaluator; SEEDS=0:300"
@@ -411,6 +412,13 @@ peers-nn: $(NN_STAMP)
 	done; \
 	$(BIN)/polyopt report $$all -o docs/nn.md || failed=$$?; \
 	exit $$failed
+
+# Times of the models, in an environment with the frameworks: a file for each model and batch in
+# build/model-times. ALONE may be a command that keeps the machine quiet; first make COMPILE=1.
+peers-models: $(NN_STAMP)
+	@build/nn/bin/python -m pip install -q onnxscript  # what PyTorch exports by
+	@$(ALONE) build/nn/bin/python -m tests.torch.times $(if $(COMPILE),--compile) \
+	  $(if $(MINUTES),--minutes $(MINUTES)) $(MODELS)
 
 # A file for each kind of quantisation in build/int8-results: those that are there are left out
 # until it is removed. Fails where a layer is more than one step off.

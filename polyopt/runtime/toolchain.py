@@ -54,8 +54,10 @@ GCC_FLAGS = (
 CLANG_FLAGS = ("-mllvm", "-enable-load-pre=false")
 #: the flag of targets whose vectors have 512 bits
 _WIDE = "-mprefer-vector-width=512"
-#: what gcc tunes for where it does not know the processor: these had no such vectors
-_WITHOUT_WIDE = ("znver2", "znver3")
+#: processors for which gcc takes a load for as cheap as a register's value: vectors that several
+#: multiply-adds share are loaded for each (gcc 12.2: 65 and 99 GFLOP/s for a convolution's 2 x 4
+#: vectors). It takes those with vectors of 512 bits for them where it does not know better.
+_CHEAP_LOADS = ("znver2", "znver3")
 #: what gcc, clang and the linkers go by beside their flags, from their manuals: where headers,
 #: libraries and programs of theirs are, and flags by the back door
 _VARIABLES = (
@@ -109,17 +111,23 @@ class Toolchain:
         left_out = {
             *(KEEP_ACCUMULATORS if self.is_clang else ()),
             *(KEEP_ROUNDINGS if self.is_clang or contract else ()),
-            *(() if self._spares_stack(extra) else SPARE_STACK),
+            *SPARE_STACK,
         }
         asked = [flag for flag in dict.fromkeys(extra) if flag not in left_out]
-        return (*_BASE, *_own_flags(self), contraction, *threads, *asked)
+        spared = SPARE_STACK if self._spares_stack(extra) else ()
+        return (*_BASE, *_own_flags(self), contraction, *threads, *asked, *spared)
 
     def _spares_stack(self, extra: Sequence[str]) -> bool:
-        """Whether ``SPARE_STACK`` is asked for, and meant for this compiler and processor."""
-        if self.is_clang or _WIDE not in extra or not set(SPARE_STACK) <= set(extra):
+        """Whether ``SPARE_STACK`` is meant for this compiler and processor: with vectors of 512
+        bits where it is asked for, with others always."""
+        if self.is_clang or (_WIDE in extra and not set(SPARE_STACK) <= set(extra)):
             return False
         machine = tuple(flag for flag in extra if flag.startswith("-march="))
-        return _tuned_for(self, machine) in _WITHOUT_WIDE and _compiles(self, _PROBE, SPARE_STACK)
+        return (
+            bool(machine)
+            and _tuned_for(self, machine) in _CHEAP_LOADS
+            and _compiles(self, _PROBE, SPARE_STACK)
+        )
 
     @property
     def reports(self) -> bool:

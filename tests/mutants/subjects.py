@@ -70,6 +70,17 @@ void gemm(int M, int N, int K, float alpha, const float A[M][K], const float B[K
         }
 }
 """
+BORDER = """
+void sums(int K, const float A[7][K], const float B[K][4], float S[7][4])
+{
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 4; j++) {
+            S[i][j] = 0;
+            for (int k = 0; k < K; k++)
+                S[i][j] += A[i][k] * B[k][j];
+        }
+}
+"""
 CLAMPED = """
 void clamped(int H, int W, const unsigned short img[H][W], unsigned short out[H][W])
 {
@@ -261,6 +272,12 @@ def _packed(plan: po.Plan) -> po.Plan:
     return plan.parallelize("C.i_tile")
 
 
+def _partial(plan: po.Plan) -> po.Plan:
+    plan = plan.distribute("S_0.i", at="S_1").tile("S_1", i=3)
+    plan = plan.reorder("S_1.i_tile", "S_1.k", "S_1.i", "S_1.j")
+    return plan.unroll("S_1.i").vectorize("S_1.j", 4).register_tile("S_1.k")
+
+
 def _separate(plan: po.Plan) -> po.Plan:
     plan = plan.tile("out", y=2, x=4).separate_full_tiles("out.x").vectorize("out.x")
     return plan.parallelize("out.y_tile")
@@ -357,6 +374,7 @@ SUBJECTS = (
     Subject(
         "packed registers", GEMM, _packed, ({"M": 1, "N": 2, "K": 1}, {"M": 5, "N": 7, "K": 8})
     ),
+    Subject("partial tiles", BORDER, _partial, ({"K": 1}, {"K": 9})),
     Subject("shared sums", COLUMNS, _shared_sums, ({"M": 1, "N": 2}, {"M": 9, "N": 7})),
     Subject("sums in lanes", LINES, _sums_in_lanes, ({"M": 1, "N": 2}, {"M": 4, "N": 37})),
     Subject("few lanes", LAG, _few_lanes, ({"N": 5}, {"N": 23})),

@@ -19,7 +19,7 @@ from polyopt.errors import PolyoptError
 from polyopt.runtime.measuring.alternate import Subject, timed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
     from types import TracebackType
 
@@ -39,22 +39,27 @@ class Framework:
 
 
 class Apart:
-    """A peer's process. It lives until ``close``, and runs one network after the other."""
+    """A peer's process. It lives until ``close``, and runs one network after the other.
 
-    def __init__(self, peer: str) -> None:
+    ``made`` makes a network over there, from the peer's name and what ``make`` is given.
+    """
+
+    def __init__(self, peer: str, made: Callable[..., Made] | None = None) -> None:
         self.peer = peer
         context = multiprocessing.get_context("spawn")
         self._here, there = context.Pipe()
-        self._process = context.Process(target=serve, args=(peer, there), daemon=True)
+        self._process = context.Process(
+            target=serve, args=(peer, there, made or from_onnx), daemon=True
+        )
         self._process.start()
         there.close()
 
-    def make(self, model: bytes, x: Array, threads: Sequence[int]) -> Framework:
-        """Let it run another network, an ONNX model, on this input.
+    def make(self, *network: object) -> Framework:
+        """Let it run another network: an ONNX model's bytes, its input, numbers of threads.
 
         Raises ``PolyoptError`` with the framework's words where it cannot.
         """
-        return Framework(*self._asked("make", model, x, tuple(threads)))
+        return Framework(*self._asked("make", *network))
 
     def subject(self, threads: int) -> Subject:
         """The network on so many threads, to be timed; each sample is taken over there."""
@@ -95,7 +100,7 @@ class Apart:
         self.close()
 
 
-def serve(peer: str, there: Connection) -> None:
+def serve(peer: str, there: Connection, make: Callable[..., Made]) -> None:
     """What a peer's process does: answer requests until nobody is left to ask."""
     made: Made | None = None
     while True:
@@ -106,7 +111,7 @@ def serve(peer: str, there: Connection) -> None:
         try:
             if what == "make":
                 made = None  # whose memory the next one can have
-                made = _made(peer, *arguments)
+                made = make(peer, *arguments)
                 answer: object = (made.result, made.seconds)
             else:
                 assert made is not None
@@ -118,7 +123,8 @@ def serve(peer: str, there: Connection) -> None:
             there.send((True, answer))
 
 
-def _made(peer: str, model: bytes, x: Array, threads: tuple[int, ...]) -> Made:
+def from_onnx(peer: str, model: bytes, x: Array, threads: Sequence[int]) -> Made:
+    """An ONNX model in a framework."""
     import onnx
 
     return form(peer, onnx.load_from_string(model), x, threads)

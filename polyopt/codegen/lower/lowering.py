@@ -41,6 +41,7 @@ from polyopt.codegen.lower.register_tile_body import (
     places,
 )
 from polyopt.codegen.lower.register_tile_nests import with_blocks
+from polyopt.codegen.lower.register_tile_rests import with_rests
 from polyopt.codegen.lower.simd_reductions import in_lanes
 from polyopt.codegen.schedule.tree import materialize
 from polyopt.codegen.signature import signature_of
@@ -90,7 +91,8 @@ def lower(program: ScheduledProgram, hosts: HostNames | None = None) -> Tree:
     """The C tree of a program; with ``hosts``, for code that stands among other code."""
     leaves: dict[str, Leaf] = {}
     apart = with_partials(program)
-    program, blocked = apart.program, with_blocks(apart.program, apart.joins)
+    program = with_rests(apart.program)
+    blocked = with_blocks(program, apart.joins)
     run = blocked.program
     try:
         tree = isl_tree(blocked, materialize(run, planned=program), leaves)

@@ -14,6 +14,7 @@ from polyopt.codegen.ast.names import buffer_names, fresh
 from polyopt.codegen.lower.bounds import limits
 from polyopt.codegen.lower.isl_ast import Leaf, children, is_loop, isl_tree
 from polyopt.codegen.lower.register_tile_nests import with_blocks
+from polyopt.codegen.lower.register_tile_rests import with_rests
 from polyopt.codegen.python.expressions import (
     call,
     element,
@@ -63,6 +64,7 @@ def python_text(program: ScheduledProgram, name: str) -> str:
     control what runs.
     """
     leaves: dict[str, Leaf] = {}
+    program = with_rests(program)
     tree = isl_tree(with_blocks(program, {}), materialize(program), leaves)
     builder = _Builder(program, leaves)
     body = _body([*builder.allocations(), *builder.node(tree, {}, "")])

@@ -7,6 +7,7 @@ come in the order in which they are read.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError
@@ -30,6 +31,7 @@ def _conv_rule(
     strides: Sequence[int],
     pads: Sequence[int],
     dilations: Sequence[int],
+    group: int = 1,
 ) -> Result:
     need_float(x, w, b)
     need_rank(x, 4, 5)
@@ -37,8 +39,9 @@ def _conv_rule(
     need_rank(w, rank + 4, rank + 4)
     need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
     blocks, inner, *kernel, each, lanes = w.shape
-    if (inner, each) != (x.shape[1], x.shape[-1]):
-        raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
+    if group < 1 or blocks % group or (inner * group, each) != (x.shape[1], x.shape[-1]):
+        msg = f"weights {list(w.shape)} do not fit blocks of channels {x} in {group} group(s)"
+        raise GraphError(msg)
     if b is not None and b.shape != (blocks, lanes):
         raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
     outputs = output_extents(x, kernel, strides, pads, dilations)
@@ -55,10 +58,12 @@ def conv_blocked(
     strides: Sequence[int],
     pads: Sequence[int],
     dilations: Sequence[int],
+    group: int = 1,
 ) -> Tensor:
-    """``conv`` of one group: ``x [n][ci / b]...[b]``, ``w [co / v][ci / b]...[b][v]``,
-    ``b [co / v][v]``."""
+    """``conv`` whose groups are whole blocks: ``x [n][ci / b]...[b]``,
+    ``w [co / v][ci / group / b]...[b][v]``, ``b [co / v][v]``."""
     blocks, inner, *kernel, each, lanes = w.shape
+    per_group = blocks // group
     source = pad_constant(make, x, pads, 0.0)
     rank = len(kernel)
 
@@ -73,7 +78,8 @@ def conv_blocked(
             at |= dict(zip(over, terms, strict=True))
             ci, *k, i = at.values()
             spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
-            return source[(n, ci, *spot, i)] * w[(co, ci, *k, i, lane)]
+            first = ci if group == 1 else co // per_group * inner + ci
+            return source[(n, first, *spot, i)] * w[(co, ci, *k, i, lane)]
 
         return po.sum(product, over)  # type: ignore[arg-type]
 
@@ -137,6 +143,68 @@ def depthwise_blocked(
     outputs = output_extents(x, kernel, strides, pads, dilations)
     shape = (*x.shape[:2], *outputs, x.shape[-1])
     return _biased(make, shape, summed, b)
+
+
+def _grouped_rule(
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Result:
+    need_rank(x, 4, 5)
+    need_rank(w, len(x.shape), len(x.shape))
+    each, lanes = w.shape[-2:]
+    if lanes % each:
+        raise GraphError(f"{lanes} lanes are no groups of {each} channels")
+    apart = replace(w, shape=(*w.shape[:-2], lanes))
+    return _depthwise_rule(x, apart, b, strides=strides, pads=pads, dilations=dilations)
+
+
+@operator("grouped_blocked", result=_grouped_rule, form_of="conv")
+def grouped_blocked(
+    make: Maker,
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Tensor:
+    """``conv`` with several groups in a block, of as many channels as results:
+    ``x [n][c / b]...[b]``, ``w [c / b]...[c / group][b]``, ``b [c / b][b]``.
+
+    A lane reads the channels of its own group. The operand is copied with its frame, once for each
+    channel of a group, each lane's beside the next: ``[n][c / b]...[c / group][b]``. All sums are
+    then products of whole vectors, and nothing is multiplied that ONNX does not multiply.
+    """
+    _, *kernel, each, _ = w.shape
+    rank = len(kernel)
+    framed = x.padded(0.0)
+
+    def spread(n: Term, c: Term, *i: Term) -> Term:
+        *spot, channel, lane = i
+        at = [spot[d] - pads[d] for d in range(rank)]
+        return framed[(n, c, *at, lane // each * each + channel)]
+
+    spatial = [x.shape[2 + d] + pads[d] + pads[rank + d] for d in range(rank)]
+    source = make.stage((*x.shape[:2], *spatial, *w.shape[-2:]), spread, part="spread")
+
+    def summed(n: Term, c: Term, *place: Term) -> Term:
+        *where, lane = place
+
+        def product(ci: Term, *k: Term) -> Term:
+            spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
+            return source[(n, c, *spot, ci, lane)] * w[(c, *k, ci, lane)]
+
+        over = {"ci": each, **dict(zip(KERNEL[rank], kernel, strict=True))}
+        return po.sum(product, over)  # type: ignore[arg-type]
+
+    outputs = output_extents(x, kernel, strides, pads, dilations)
+    return _biased(make, (*x.shape[:2], *outputs, x.shape[-1]), summed, b)
 
 
 def _biased(

@@ -72,19 +72,26 @@ class SelectLayout(Pass):
         return blocker.made() if self.layout != "nchw" and blocker.gains() else graph
 
 
-def _is_blocked(graph: Graph, node: Node) -> bool:
-    """Whether a node is a convolution that the layout is for."""
+def _form(graph: Graph, node: Node, lanes: int) -> str:
+    """The operator that a convolution becomes in blocks of ``lanes``; "" where it stays.
+
+    Groups fill whole blocks, or blocks hold whole groups; a depthwise one has a group per channel.
+    """
     if node.op != "conv" or not all(name in graph.constants for name in node.operands[1:]):
-        return False
-    value, group = graph.values[node.inputs[0]], dict(node.attributes).get("group", 1)
+        return ""
+    value, group = graph.values[node.inputs[0]], cast("int", dict(node.attributes).get("group", 1))
     if len(value.shape) not in {3, 4} or str(value.dtype) != "f32":
-        return False
-    return group == 1 or group == value.shape[1] == graph.values[node.name].shape[1]
-
-
-def _is_depthwise(node: Node) -> bool:
-    """Whether a convolution that the layout is for has a group per channel."""
-    return dict(node.attributes).get("group", 1) != 1
+        return ""
+    count, each = graph.constants[node.inputs[1]].shape[:2]
+    if group == 1:
+        return "conv_blocked"
+    if count // group == each == 1:
+        return "depthwise_blocked"
+    if not lanes or value.shape[1] % lanes or count % lanes:
+        return ""
+    if each % lanes == count // group % lanes == 0:
+        return "conv_blocked"
+    return "grouped_blocked" if each == count // group and lanes % each == 0 else ""
 
 
 def _is_product(graph: Graph, node: Node) -> bool:
@@ -114,7 +121,7 @@ class _Blocker:
     def gains(self) -> bool:
         """Whether a node is better in the layout, whatever its operand is in."""
         return any(
-            (_is_blocked(self.graph, n) and self._gains_alone(n)) or self._is_product(n)
+            (self._form(n) and self._gains_alone(n)) or self._is_product(n)
             for n in self.graph.nodes
         )
 
@@ -123,9 +130,7 @@ class _Blocker:
         for node in self.graph.nodes:
             if self._is_product(node):
                 self._product(node)
-            elif _is_blocked(self.graph, node) and (
-                node.inputs[0] in self.blocked or self._gains_alone(node)
-            ):
+            elif self._form(node) and (node.inputs[0] in self.blocked or self._gains_alone(node)):
                 self._convolution(node)
             elif node.op in {"max_pool", "avg_pool"} and node.inputs[0] in self.blocked:
                 inputs = [self.blocked[node.inputs[0]]]
@@ -153,12 +158,17 @@ class _Blocker:
         """How many of a tensor's channels lie side by side."""
         return self.lanes or channels
 
+    def _form(self, node: Node) -> str:
+        """The operator that a convolution becomes; "" where it stays."""
+        return _form(self.graph, node, self.lanes)
+
     def _gains_alone(self, node: Node) -> bool:
-        """Whether a convolution is better in blocks although its operand is not: a depthwise one
-        has no sum over channels that would gain, but its rows may be too short for vectors of
-        neighbours."""
+        """Whether a convolution is better in blocks although its operand is not: one with groups
+        inside of blocks has few sums over channels that would gain, but its rows may be too short
+        for vectors of neighbours."""
         width = self.graph.values[node.inputs[0]].shape[-1]
-        return not self.lanes or not _is_depthwise(node) or width < _SHORT_ROWS * self.lanes
+        sums_blocks = self._form(node) == "conv_blocked"
+        return not self.lanes or sums_blocks or width < _SHORT_ROWS * self.lanes
 
     def _is_product(self, node: Node) -> bool:
         """Whether a product of matrices is better in blocks of results."""
@@ -175,13 +185,18 @@ class _Blocker:
         self.blocked[node.name] = self.new.node(name, op, inputs, **options)
 
     def _convolution(self, node: Node) -> None:
-        x, weights = node.inputs[0], self.graph.constants[node.inputs[1]]
+        x, weights, op = node.inputs[0], self.graph.constants[node.inputs[1]], self._form(node)
         options = dict(node.attributes)
         group = cast("int", options.pop("group", 1))
-        if group > 1:
-            given, op, packed = self._in_blocks(x), "depthwise_blocked", self._lanes(weights[:, 0])
+        if op == "depthwise_blocked":
+            given, packed = self._in_blocks(x), self._lanes(weights[:, 0])
+        elif op == "grouped_blocked":
+            # [c][c / group]... -> [c / b]...[c / group][b]
+            given, packed = self._in_blocks(x), self._lanes(np.moveaxis(weights, 1, -1))
         else:
-            given, op = self._input(x), "conv_blocked"
+            if group > 1:
+                options["group"] = group
+            given = self._input(x) if group == 1 else self._in_blocks(x)
             each = self._block(weights.shape[1]) if given == self.blocked.get(x) else 1
             packed = _packed(weights, each, self._block(len(weights)))
         inputs = [given, self._constant(node, 1, packed)]
@@ -303,7 +318,7 @@ class _Blocker:
     def _leads_to_blocks(self, name: str) -> bool:
         """Whether a convolution in blocks comes after a tensor, through others of its channels."""
         readers, channels = self.graph.readers[name], self.graph.values[name].shape[1]
-        if any(_is_blocked(self.graph, reader) for reader in readers):
+        if any(self._form(reader) for reader in readers):
             return True
         shapes = ((r.name, self.graph.values[r.name].shape) for r in readers)
         return any(len(s) > 2 and s[1] == channels and self._leads_to_blocks(n) for n, s in shapes)

@@ -13,7 +13,6 @@ from polyopt.bench.nn import SUBJECTS, matching
 from polyopt.bench.pages.compose import page
 from polyopt.bench.pages.markdown import Making
 from polyopt.bench.pages.reading import read
-from polyopt.bench.peers import apart
 from polyopt.bench.peers.apart import Apart, serve
 from polyopt.bench.peers.frameworks import Made
 from polyopt.cli import cli
@@ -62,7 +61,7 @@ class Pipe:
         self.answers.append(answer)
 
 
-def test_what_a_process_answers(monkeypatch):
+def test_what_a_process_answers():
     calls = []
 
     def made(_peer, model, x, threads):
@@ -70,10 +69,9 @@ def test_what_a_process_answers(monkeypatch):
             raise ValueError("no model\nat all")
         return Made(calls.append, x * len(threads), 0.5)
 
-    monkeypatch.setattr(apart, "_made", made)
     x = np.ones(3, np.float32)
     pipe = Pipe(("make", b"", x, (1,)), ("make", b"net", x, (1, 2)), ("time", 1, 3, True))
-    serve("torch", pipe)
+    serve("torch", pipe, made)
     refused, (fine, (result, seconds)), (_, taken) = pipe.answers
     assert refused == (False, "no model")
     assert (fine, result.tolist(), seconds) == (True, [2, 2, 2], 0.5)

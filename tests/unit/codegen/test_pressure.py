@@ -51,7 +51,8 @@ def gcc(folder, tuned: str, *, knows: bool = True) -> Toolchain:
         ("znver3", False, WIDE, False),
         ("znver4", True, WIDE, False),
         ("icelake-server", True, WIDE, False),
-        ("znver3", True, ("-march=native",), False),
+        ("icelake-server", True, ("-march=native",), False),
+        ("znver3", True, (), False),
     ],
 )
 def test_gcc_is_told_where_it_takes_the_processor_for_an_older_one(
@@ -60,6 +61,13 @@ def test_gcc_is_told_where_it_takes_the_processor_for_an_older_one(
     flags = gcc(tmp_path, tuned, knows=knows).flags((*machine, *SPARE_STACK))
     assert set(SPARE_STACK) <= set(flags) or not told
     assert set(SPARE_STACK).isdisjoint(flags) or told
+
+
+@pytest.mark.parametrize("tuned", ["znver2", "znver3", "znver4"])
+def test_gcc_is_told_for_narrower_vectors_though_nothing_asks(tmp_path, tuned):
+    flags = gcc(tmp_path, tuned).flags(("-march=native",))
+    assert set(SPARE_STACK) <= set(flags) or tuned == "znver4"
+    assert set(SPARE_STACK).isdisjoint(flags) or tuned != "znver4"
 
 
 def test_clang_and_exported_makefiles_are_not_told(tmp_path):

@@ -84,15 +84,48 @@ def test_few_channels_are_read_as_they_come(stem):
     assert after.values[after.nodes[0].name].shape == (1, 3, 12, 12, 1)
 
 
+@pytest.mark.parametrize(
+    ("channels", "count", "group", "op"),
+    [
+        (16, 8, 2, "conv_blocked"),  # of groups that fill whole blocks, more channels than results
+        (8, 8, 4, "grouped_blocked"),  # two groups in each block
+        (8, 8, 8, "depthwise_blocked"),
+        (12, 12, 2, "conv"),  # a block with channels of both groups
+        (8, 4, 4, "conv"),  # fewer results than channels in a group
+    ],
+)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_groups_that_fill_blocks_or_are_filled_by_them(net, channels, count, group, op, stride):
+    n = net(2, channels, 7, 6)
+    n.conv("a", "x", n.const("u", channels, channels, 1, 1), pad=0)
+    weights = n.const("w", count, channels // group, 3, 3)
+    n.conv("c", "a", weights, n.const("b", count), group=group, stride=stride)
+    assert op in ops(checked(n.graph("c")))
+
+
+def test_channels_of_another_group_are_not_multiplied(net):
+    """Neither by zeros: an infinity stays in its group."""
+    n = net(1, 8, 6, 6)
+    n.conv("c", "x", n.const("w", 8, 2, 3, 3), group=4)
+    after = checked(n.graph("c"))
+    assert "grouped_blocked" in ops(after)
+    x = np.ones((1, 8, 6, 6), np.float32)
+    x[0, 3, 2, 2] = np.inf
+    found = np.asarray(compile_graph(after)(x))
+    reached = np.isfinite(found).all(axis=(0, 2, 3))
+    assert reached.tolist() == [True, True, False, False, True, True, True, True]
+    assert np.isfinite(found[0, :, 4:]).all()
+
+
 def test_depthwise_convolutions_join_blocks_and_other_groups_do_not(net):
     n = net(1, 8, 6, 6)
     n.conv("a", "x", n.const("u", 8, 8, 1, 1), pad=0)
     n.conv("c", "a", n.const("w", 8, 1, 3, 3), n.const("b", 8), group=8, stride=2)
     assert "depthwise_blocked" in ops(checked(n.graph("c")))
-    n.conv("g", "c", n.const("v", 8, 4, 3, 3), group=2)
+    n.conv("g", "c", n.const("v", 6, 4, 3, 3), group=2)
     after = checked(n.graph("g"))
     assert "conv" in ops(after)
-    assert after.values["g"].shape == (1, 8, 3, 3)
+    assert after.values["g"].shape == (1, 6, 3, 3)
 
 
 def test_a_depthwise_convolution_stays_in_the_layout_of_its_operand(net):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
@@ -290,12 +292,15 @@ def pointwise_tile(blocks, results, size, **machine):
 
 
 def test_bytes_from_beyond_the_first_cache_are_weighed_against_its_bandwidth():
-    """63 blocks of results are 21 tiles of one pixel, which need all weights for each pixel."""
-    assert pointwise_tile(32, 63, 13) == {"v": 13}
-    assert pointwise_tile(32, 63, 13, l1_bytes=1 << 30) == {"k": 21}
-    # of few results and many sums, weights come again for every two pixels
-    assert pointwise_tile(30, 5, 14) == {"y": 2, "v": 14}
-    assert pointwise_tile(30, 5, 14, l1_bytes=1 << 30) == {"k": 5, "v": 2}
+    """Of few results and many sums, weights come again for every four pixels."""
+    assert pointwise_tile(30, 5, 14) == {"k": 2, "v": 14}
+    assert pointwise_tile(30, 5, 14, l1_bytes=1 << 30) == {"k": 5, "y": 2, "v": 2}
+
+
+def test_tiles_may_leave_partial_ones():
+    """63 blocks of results and rows of 13 have no divisors that fit 32 registers together: 31 tiles
+    of two blocks and a row, and one of one."""
+    assert pointwise_tile(32, 63, 13) == {"k": 2, "v": 13}
 
 
 def test_tiles_of_overlapping_windows_are_nearly_square_where_bytes_cost_most():
@@ -312,3 +317,33 @@ def test_tiles_of_overlapping_windows_are_nearly_square_where_bytes_cost_most():
     (said,) = [r for r in po.auto(po.pipeline(out), target="avx512").remarks
                if (r.kind, r.move) == ("applied", "register_tile")]  # fmt: skip
     assert (said.numbers["y"], said.numbers["v"]) == (4, 7)
+
+
+def test_a_tile_has_three_dimensions_where_two_of_them_cannot_fill_the_registers():
+    """Rows and columns of 14 have the divisors 2, 7 and 14: two results of two rows and two columns
+    load least."""
+    p, arrays, expected = program(2, 4, 14, 1)
+    target = replace(find_target("generic"), registers=16)
+    plan, remarks = register_tiles.register_tiles(po.Plan(p), target, {})
+    (said,) = [dict(r.numbers) for r in remarks if r.move == "register_tile"]
+    assert {k: v for k, v in said.items() if k in "kyv"} == {"k": 2, "y": 2, "v": 2}
+    assert np.allclose(plan.compile(target="generic")(**arrays), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("results", "size"), [(3, 7), (4, 7), (5, 13), (3, 11)], ids=str)
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_partial_tiles_are_blocks_in_registers_too(results, size, kernel):
+    p, arrays, expected = program(2, results, size + kernel - 1, kernel)
+    target = replace(find_target("generic"), registers=16)
+    plan, remarks = register_tiles.register_tiles(po.Plan(p), target, {})
+    (said,) = [dict(r.numbers) for r in remarks if r.move == "register_tile"]
+    lengths = {"k": results, "y": size, "v": size}
+    tiles = {d: int(said[d]) for d in lengths if d in said}
+    assert any(lengths[d] % tile for d, tile in tiles.items())
+    # accumulators of whole tiles and of partial ones, and no updates but theirs
+    text = plan.emit().source
+    accumulators = re.findall(r"f32x4 (sums_block\w*) = ", text)
+    assert len(accumulators) == prod(tile + lengths[d] % tile for d, tile in tiles.items())
+    assert len(re.findall(r" = sums_block\w* \+ ", text)) == len(accumulators)
+    assert not re.search(r" = sums\[[^;]* \+ ", text)
+    assert np.allclose(plan.compile(target="generic")(**arrays), expected, rtol=1e-4, atol=1e-4)

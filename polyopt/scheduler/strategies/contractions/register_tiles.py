@@ -18,24 +18,29 @@ tile is computed inside that statement's nest, and the array of sums is no more 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.updates import update_of
-from polyopt.codegen.lower.register_tile import block_of, nest_of
+from polyopt.codegen.lower.register_tile_rests import makes_blocks
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 from polyopt.scheduler.model.cache import array_bytes
-from polyopt.scheduler.model.machine import costs_of
+from polyopt.scheduler.strategies.contractions.tile_sizes import (
+    Operand,
+    RegisterTile,
+    Sum,
+    best_tile,
+    order_of_tiles,
+)
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import copies_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
     from polyopt.ir.scop import Scop, Statement
@@ -46,57 +51,6 @@ if TYPE_CHECKING:
 
 #: vectors along a row, at most: longer rows are matrices, whose operands have to be packed
 MOST_VECTORS = 4
-#: updates that run until one is done, and updates and loads of a cycle
-LATENCY, PER_CYCLE = 4, 2
-#: cycles per vector of a tile for starting and storing it
-OVERHEAD = 3.0
-#: iterations of a loop whose number is not known
-_MANY = 1 << 16
-#: registers that addresses' parts and elements of operands that are no vectors take
-SPARE = 1
-
-
-@dataclass(frozen=True)
-class _Operand:
-    """A load beside the target's: the dimensions it moves with, and whether it is a vector."""
-
-    moves: frozenset[int]
-    #: per subscript, by how much each dimension that moves it does
-    steps: tuple[Mapping[int, int], ...]
-    is_vector: bool
-    #: of the whole array
-    bytes: int
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """A statement that qualifies: its dimensions by role."""
-
-    copy: str
-    #: that move the target, from the outside in, without the row; and their lengths if constant
-    results: tuple[int, ...]
-    lengths: Mapping[int, int | None]
-    sums: tuple[int, ...]
-    steps: int
-    columns: int
-    #: vectors of a row, and their lanes
-    vectors: int
-    lanes: int
-    element_bytes: int
-    operands: tuple[_Operand, ...]
-
-
-@dataclass(frozen=True)
-class _Tile:
-    """How far each tiled dimension goes, and what that costs."""
-
-    sizes: Mapping[int, int]
-    #: per update of a vector: cycles in which operands come from beyond the first-level cache,
-    #: cycles that it takes else, loads, and elements loaded
-    transfer: float
-    cycles: float
-    loads: float
-    elements: float
 
 
 def register_tiles(
@@ -108,7 +62,7 @@ def register_tiles(
         if name not in plan.program.places or not updates(plan.program, name):
             continue
         found = _sum_of(plan.program, name, target, numbers)
-        tile = _best_tile(found, target) if found is not None else None
+        tile = best_tile(found, target) if found is not None else None
         if found is None or tile is None:
             continue
         try:
@@ -123,13 +77,13 @@ def register_tiles(
                 )
             )
             continue
-        nest = nest_of(made.program, find_loop(made.program, loop))
-        if nest is None or block_of(made.program, nest) is None:
+        if not makes_blocks(made.program, loop):
             reason = "no tile of it in registers: its operands have no room for whole tiles"
             remarks.append(Remark("refused", "register_tile", name, reason))
             continue
         plan = made
-        iterators = plan.program.copies[nest.copy.name].statement.iterators
+        (copy,) = copies_in(find_loop(plan.program, loop))
+        iterators = plan.program.copies[copy].statement.iterators
         said = {iterators[d]: float(size) for d, size in tile.sizes.items()}
         said |= {"vectors": float(found.vectors), "cycles per vector": round(tile.cycles, 3)}
         reason = "a tile of results stays in registers"
@@ -143,7 +97,7 @@ def tileable(
     """The statements that would get a tile, as far as their subscripts tell."""
     found = ((name, _sum_of(program, name, target, numbers))
              for name in program.places if updates(program, name))  # fmt: skip
-    return frozenset(name for name, one in found if one and _best_tile(one, target) is not None)
+    return frozenset(name for name, one in found if one and best_tile(one, target) is not None)
 
 
 def may_be_tiled(scop: Scop) -> bool:
@@ -165,7 +119,7 @@ def _has_room(total: Statement) -> bool:
 
 def _sum_of(
     program: ScheduledProgram, name: str, target: Target, sizes: Mapping[str, int]
-) -> _Sum | None:
+) -> Sum | None:
     """The roles of a statement's dimensions; ``None`` where it does not qualify."""
     path, copy = program.places[name].loops, program.copies[name]
     statement = copy.statement
@@ -194,7 +148,7 @@ def _sum_of(
     steps = [lengths[d] or 0 for d in sums]
     if operands is None or not prod(steps):
         return None
-    return _Sum(
+    return Sum(
         name, tuple(d for d in order if d in results and d != columns), lengths, sums,
         prod(steps), columns, width // lanes, lanes, statement.value.type.bytes, operands,
     )  # fmt: skip
@@ -202,10 +156,10 @@ def _sum_of(
 
 def _operands(
     program: ScheduledProgram, name: str, columns: int, sizes: Mapping[str, int]
-) -> tuple[_Operand, ...] | None:
+) -> tuple[Operand, ...] | None:
     """The loads but the target's; ``None`` where one is read otherwise than along the row."""
     statement = program.copies[name].statement
-    found: list[_Operand] = []
+    found: list[Operand] = []
     for access, load in zip(statement.reads, loads(statement.value), strict=True):
         if is_target(statement, load):
             continue
@@ -220,7 +174,7 @@ def _operands(
                       for x in load.index)  # fmt: skip
         moves = frozenset(d for each in steps for d in each)
         size = array_bytes(program.scop.array(access.array), sizes)
-        found.append(_Operand(moves, steps, bool(along and along[-1]), size))
+        found.append(Operand(moves, steps, bool(along and along[-1]), size))
     return tuple(found) if any(operand.is_vector for operand in found) else None
 
 
@@ -231,124 +185,10 @@ def _length(domain: Set, dim: int) -> int | None:
     return size + 1 if size is not None else None
 
 
-# -- how large ----------------------------------------------------------------------------------
-
-
-def _best_tile(found: _Sum, target: Target) -> _Tile | None:
-    """The cheapest tile of one or two dimensions that the registers hold, of several the longest
-    along inner ones; ``None`` where no tile lets a load serve several results."""
-    tiles = [t for sizes in _sizes(found, target) if (t := _weighed(found, sizes, target))]
-
-    def rank(tile: _Tile) -> tuple[float, ...]:
-        inner = (-tile.sizes.get(d, 1) for d in reversed(found.results))
-        longest = round(max(tile.cycles, tile.transfer), 2)
-        return longest, round(tile.cycles, 2), tile.elements, *inner
-
-    best = min(tiles, key=rank, default=None)
-    plain = _weighed(found, {}, target)
-    if best is None or (plain is not None and best.loads >= plain.loads):
-        return None
-    return best
-
-
-def _sizes(found: _Sum, target: Target) -> Iterator[dict[int, int]]:
-    """Tiles that leave no rest: divisors of the lengths, of one dimension or two."""
-    lengths = {d: found.lengths[d] for d in reversed(found.results)}
-    ways = {
-        d: [s for s in range(2, target.registers) if length % s == 0]
-        for d, length in lengths.items()
-        if length is not None
-    }
-    for d, sizes in ways.items():
-        yield from ({d: size} for size in sizes)
-    for one, other in combinations(ways, 2):
-        yield from ({one: a, other: b} for a, b in product(ways[one], ways[other]))
-
-
-def _weighed(found: _Sum, sizes: Mapping[int, int], target: Target) -> _Tile | None:
-    """What a tile costs; ``None`` where it needs more registers than there are."""
-    vectors = prod(sizes.values()) * found.vectors
-    loaded, kept, elements = 0, 0, 0
-    for operand in found.operands:
-        count = prod(s for d, s in sizes.items() if d in operand.moves)
-        count *= found.vectors if operand.is_vector else 1
-        loaded += count
-        elements += count * (found.lanes if operand.is_vector else 1)
-        # a vector that one update needs is an operand in memory
-        kept += count if operand.is_vector and not operand.moves >= sizes.keys() else 0
-    if vectors + kept + SPARE > target.registers:
-        return None
-    cycles = max(vectors / PER_CYCLE, loaded / PER_CYCLE, LATENCY)
-    each = (cycles + OVERHEAD * vectors / found.steps) / vectors
-    transfer = _transfer(found, sizes, target) / (vectors * found.steps)
-    return _Tile(dict(sizes), transfer, each, loaded / vectors, elements / vectors)
-
-
-def _transfer(found: _Sum, sizes: Mapping[int, int], target: Target) -> float:
-    """Cycles in which a tile's operands come from beyond the first-level cache.
-
-    What an operand had in the tile before is there again where the loop between does not move it:
-    from the cache that holds all that the iterations inside of that loop touch. What no loop comes
-    back to is where the whole array fits.
-    """
-    lengths = {d: found.lengths[d] or _MANY for d in found.results}
-    trips = {d: -(-length // sizes.get(d, 1)) for d, length in lengths.items()}
-    inward = [d for d in reversed(_order_of_tiles(found, target.l2_bytes)) if trips[d] > 1]
-    costs = costs_of(target)
-    caches = (target.l1_bytes, target.l2_bytes, target.last_bytes)
-    #: cycles per byte from the first cache, the second, the last, and memory
-    each = (0.0, *(1 / rate for rate in costs.bandwidth))
-
-    def touched(operand: _Operand, loops: Sequence[int]) -> float:
-        whole = {d: lengths[d] for d in loops}
-        return min(operand.bytes, _box_bytes(found, operand, {**sizes, **whole}))
-
-    def from_cache(size: float) -> float:
-        return each[next((k for k, room in enumerate(caches) if size <= room), len(caches))]
-
-    total = 0.0
-    for operand in found.operands:
-        share, per_byte = 1.0, 0.0
-        for k, d in enumerate(inward):
-            if d not in operand.moves:
-                inside = sum(touched(other, inward[:k]) for other in found.operands)
-                per_byte += share * (1 - 1 / trips[d]) * from_cache(inside)
-                share /= trips[d]
-        per_byte += share * from_cache(max(operand.bytes, target.l1_bytes + 1))
-        total += per_byte * touched(operand, ())
-    return total
-
-
-def _box_bytes(found: _Sum, operand: _Operand, sizes: Mapping[int, int]) -> int:
-    """Bytes of an operand that a tile reads in its whole sums: the box around its elements."""
-    counts = {**{d: found.lengths[d] or 1 for d in found.sums}, **sizes,
-              found.columns: found.vectors * found.lanes}  # fmt: skip
-    extents = (1 + sum(abs(s) * (counts.get(d, 1) - 1) for d, s in each.items())
-               for each in operand.steps)  # fmt: skip
-    return prod(extents) * found.element_bytes
-
-
 # -- the plan -----------------------------------------------------------------------------------
 
 
-def _order_of_tiles(found: _Sum, cache: int) -> tuple[int, ...]:
-    """The dimensions of the results from the outside in, so that no operand comes from memory
-    more often than need be.
-
-    What moves with inner loops alone is read again in each iteration of outer ones. In the order
-    of the results that is the operand of rows and columns; where it is too large for the
-    second-level cache, and all others fit, its own loops go outside, but the last of several, in
-    whose iterations a part of the others is used again.
-    """
-    large = [o for o in found.operands if o.bytes > cache]
-    if len(large) != 1 or sum(o.bytes for o in found.operands if o not in large) > cache:
-        return found.results
-    own = [d for d in found.results if d in large[0].moves]
-    others = [d for d in found.results if d not in large[0].moves]
-    return (*own[:-1], *others, *own[-1:]) if len(own) > 1 else (*own, *others)
-
-
-def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]:
+def _tiled(plan: Plan, found: Sum, tile: RegisterTile, cache: int) -> tuple[Plan, str]:
     """The plan with the tile, and the name of the loop that is marked."""
     statement = plan.program.copies[found.copy].statement
     host = _host(plan.program, found)
@@ -359,7 +199,7 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]
     plan = plan.tile(space, **sizes)
     tiles = {d: path_to(plan.program, around[d])[-1] for d in tile.sizes}
     outside = [_tile_loop(plan.program, space, around[d]) if d in tiles else around[d]
-               for d in _order_of_tiles(found, cache)]  # fmt: skip
+               for d in order_of_tiles(found, cache)]  # fmt: skip
     inside = [around[d] for d in found.results if d in tiles]
     plan = plan.reorder(*outside, *inside, around[found.columns])
     copy = found.copy
@@ -384,7 +224,7 @@ def _tiled(plan: Plan, found: _Sum, tile: _Tile, cache: int) -> tuple[Plan, str]
     return plan.register_tile(marked), marked
 
 
-def _homes(found: _Sum, host: Host | None) -> dict[int, tuple[str, int]]:
+def _homes(found: Sum, host: Host | None) -> dict[int, tuple[str, int]]:
     """Per dimension of the results, the statement around which it is tiled, and its dimension
     there."""
     dims = sorted((*found.results, found.columns))
@@ -401,7 +241,7 @@ class Host:
     dims: tuple[int, ...]
 
 
-def _host(program: ScheduledProgram, found: _Sum) -> Host | None:
+def _host(program: ScheduledProgram, found: Sum) -> Host | None:
     """The one statement that reads the sums, each once, in any order of dimensions, and in a nest
     of its own."""
     array = program.copies[found.copy].statement.array
