@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docutils import nodes
@@ -64,7 +67,29 @@ pygments_dark_style = "github-dark"
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx: what is ours to do."""
+    app.connect("config-inited", copy_notebooks)
+    app.connect("source-read", redirect_links)
     app.connect("build-finished", write_llms)
+
+
+def copy_notebooks(app: Sphinx, _: object) -> None:
+    """Copy the notebooks of the top level beside their page: Sphinx reads one folder alone.
+
+    Copies, not links: an unpacked sdist and every file system have them.
+    """
+    source, target = Path(app.srcdir).parent / "notebooks", Path(app.srcdir) / "notebooks"
+    for old in target.glob("*.ipynb"):
+        old.unlink()
+    for notebook in source.glob("*.ipynb"):
+        shutil.copyfile(notebook, target / notebook.name)
+
+
+def redirect_links(_: Sphinx, name: str, source: list[str]) -> None:
+    """Links between pages and notebooks lead through the top level in a checkout, not here."""
+    if name.startswith("notebooks/"):
+        source[0] = source[0].replace("](../docs/", "](../")
+    else:
+        source[0] = re.sub(r"\]\(((?:\.\./)*)\.\./notebooks/", r"](\1notebooks/", source[0])
 
 
 def write_llms(app: Sphinx, exception: Exception | None) -> None:

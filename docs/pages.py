@@ -185,7 +185,7 @@ def problems() -> Iterator[str]:
 
 def notebooks() -> list[Path]:
     """The notebooks, in their order."""
-    return sorted((DOCS / "notebooks").glob("*.ipynb"))
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def run_notebook(path: Path, target: Path) -> None:

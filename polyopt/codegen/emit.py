@@ -105,6 +105,7 @@ def _emit(
         indices=index_arrays(scop),
         vector_loops=printed.vector_loops,
         nests=nests,
+        origins=printed.origins,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, Var, scalar
@@ -105,6 +105,9 @@ class CProgram:
     vector_loops: tuple[VectorLoop, ...] = ()
     #: the outermost loops of the plan that a clock is read after, where it is
     nests: tuple[str, ...] = ()
+    #: line of the source, counted from 1 -> the loop of the plan that it begins, or the array or
+    #: buffer that it writes to
+    origins: Mapping[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
 
     def __repr__(self) -> str:
         """The prototype, and how long the source is."""

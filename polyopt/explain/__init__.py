@@ -3,6 +3,8 @@
 from polyopt.explain.choices.alternatives import Alternatives, alternatives
 from polyopt.explain.choices.difference import Difference, diff
 from polyopt.explain.choices.tradeoff import Tradeoff, tradeoff
+from polyopt.explain.explorer.cache_simulator import CacheLevel, machine_caches
+from polyopt.explain.explorer.session import Explorer, explore
 from polyopt.explain.formulas import Formulas, formulas
 from polyopt.explain.pictures.animation import Animation, animate
 from polyopt.explain.pictures.arrows import draw_dependences
@@ -17,9 +19,9 @@ from polyopt.explain.remarks.compiled import compiler_remarks, explain_kernel
 from polyopt.explain.remarks.explanation import Explanation
 
 __all__ = [
-    "Alternatives", "Animation", "Difference", "Explanation", "Formulas", "Picture", "Provenance",
-    "Roof", "Spot", "Tradeoff", "alternatives", "animate", "bill", "compiler_remarks", "diff",
-    "draw_dependences", "draw_domain", "draw_graph", "draw_roofline", "draw_tiles", "draw_tradeoff",
-    "draw_tree", "draw_windows", "explain", "explain_kernel", "formulas", "roofs_of", "tradeoff",
-    "why",
+    "Alternatives", "Animation", "CacheLevel", "Difference", "Explanation", "Explorer", "Formulas",
+    "Picture", "Provenance", "Roof", "Spot", "Tradeoff", "alternatives", "animate", "bill",
+    "compiler_remarks", "diff", "draw_dependences", "draw_domain", "draw_graph", "draw_roofline",
+    "draw_tiles", "draw_tradeoff", "draw_tree", "draw_windows", "explain", "explain_kernel",
+    "explore", "formulas", "machine_caches", "roofs_of", "tradeoff", "why",
 ]  # fmt: skip

@@ -97,8 +97,8 @@ def _ratio(one: int, other: int) -> str:
 
 def _costs(recompute: float, saved: int, scratch: int) -> str:
     computed = "once" if recompute == 1 else f"{recompute:.3g} times"
-    traffic = f"{human_bytes(abs(saved))} of memory traffic {'saved' if saved >= 0 else 'added'}"
-    return f"computed {computed}, {traffic}, {human_bytes(scratch)} of scratch in the kernel"
+    moved = f"{human_bytes(abs(saved))} {'fewer' if saved >= 0 else 'more'} bytes moved"
+    return f"computed {computed}, {moved}, {human_bytes(scratch)} of scratch in the kernel"
 
 
 def _stored_apart(touched: int, saved: int, where: str) -> str:

@@ -6,18 +6,20 @@ people expect them on the object.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from polyopt.arguments import checks_methods
 from polyopt.oneline import one_line, some
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from polyopt.codegen.target import Target
     from polyopt.explain.choices.alternatives import Alternatives
     from polyopt.explain.choices.difference import Difference
     from polyopt.explain.choices.tradeoff import Tradeoff
+    from polyopt.explain.explorer.cache_simulator import CacheLevel
+    from polyopt.explain.explorer.session import Explorer
     from polyopt.explain.formulas import Formulas
     from polyopt.explain.provenance import Provenance
     from polyopt.explain.remarks.explanation import Explanation
@@ -118,14 +120,22 @@ class PlanQueries:
 
         return diff(self._asked(), other, sizes, target=target)
 
-    def explore(self, *, sizes: Sizes = None) -> Any:  # noqa: ANN401 - ipywidgets has no types
-        """A panel for Jupyter: places and tile sizes by hand, loop nest, bill and tiles at once.
+    def explore(
+        self,
+        *,
+        sizes: Sizes = None,
+        drawn: Sizes = None,
+        caches: Sequence[CacheLevel] | None = None,
+    ) -> Explorer:
+        """An explorer: moves by hand, each proven; refusals, tiles, order and cache lines drawn.
 
-        Raises ``MissingExtraError`` without ipywidgets.
+        ``drawn`` are the parameter values of its pictures, and ``caches`` those that it simulates;
+        left out, both are small enough to look at. Raises ``InvalidOptionError`` for values that
+        the program does not allow.
         """
-        from polyopt.explain.choices.explorer import explore
+        from polyopt.explain.explorer.session import explore
 
-        return explore(self._asked(), sizes)
+        return explore(self._asked(), sizes, drawn=drawn, caches=caches)
 
     def _repr_html_(self) -> str:
         from polyopt.explain.jupyter import plan_html

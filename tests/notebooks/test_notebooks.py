@@ -16,7 +16,7 @@ import pytest
 from docs import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 #: each runs once: all that is said of it is said in one process
 GROUPED = [
     pytest.param(p, id=p.stem, marks=pytest.mark.xdist_group(f"notebook {p.stem[:2]}"))
@@ -92,7 +92,7 @@ def test_it_stays_light(path: Path) -> None:
 
 @pytest.mark.xdist_group("notebook 01")
 def test_the_first_one_goes_from_source_to_a_kernel() -> None:
-    said = text_of(ROOT / "docs" / "notebooks" / "01_first_scop.ipynb")
+    said = text_of(ROOT / "notebooks" / "01_first_scop.ipynb")
     assert "uint16_t bx[H][W - 2]" in said
     assert "bx[0, 0] -> out[0, 0]" in said
     assert said.count("<svg") >= 3
@@ -172,3 +172,64 @@ def test_the_eighth_one_takes_c_and_refuses_what_is_not_affine() -> None:
     assert "right: True" in said
     assert "non-affine" in said
     assert re.search(r"while\.c:8:31: non-affine", said)
+
+
+#: to the exercises of the lecture: what is right, and what is not
+RIGHT = {
+    "answer_1": "{(1, -1), (1, 0), (1, 1)}",
+    "answer_2": '["reverse i", "parallel i"]',
+    "answer_3": "1",
+    "answer_4": '"A.i_tile"',
+    "answer_5": "(18, 64)",
+    "answer_6": "(64, 64)",
+    "answer_7": '["trace", "det", "Sxy", "Syy", "Sxx", "Ixy", "Iyy", "Ixx", "Iy", "Ix", "gray"]',
+}
+WRONG = {
+    "answer_1": "{(1, 0), (1, 2)}",
+    "answer_2": '["exchange"]',
+    "answer_3": "2",
+    "answer_4": '"A.t_tile"',
+    "answer_5": "(16, 64)",
+    "answer_6": "(16, 512)",
+    "answer_7": '["gray", "trace", "det", "Sxy", "Syy", "Sxx", "Ixy", "Iyy", "Ixx", "Iy", "Ix"]',
+}
+
+
+def answered(answers: dict[str, str]) -> str:
+    """What the lecture says to some answers."""
+    (path,) = (p for p in NOTEBOOKS if p.name.startswith("09"))
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        for name, answer in answers.items():
+            cell["source"] = [f"{name} = {answer}\n" if line == f"{name} = None\n" else line
+                              for line in cell["source"]]  # fmt: skip
+    with TemporaryDirectory() as folder:
+        filled = Path(folder, path.name)
+        filled.write_text(json.dumps(notebook), encoding="utf-8")
+        return text_of(filled)
+
+
+@pytest.mark.xdist_group("notebook 09")
+def test_the_ninth_one_waits_for_answers_and_shows_the_explorer() -> None:
+    said = said_by("09")
+    assert re.findall(r"exercise (\d): not answered yet", said) == list("1234567")
+    assert 'class="polyopt-static"' in said
+    assert "interchange('A.t', 'A.i')" in said
+
+
+@pytest.mark.xdist_group("lecture, right")
+def test_right_answers_are_right() -> None:
+    assert re.findall(r"exercise (\d): right", answered(RIGHT)) == list("1234567")
+
+
+@pytest.mark.xdist_group("lecture, wrong")
+def test_wrong_answers_are_told_why_they_are() -> None:
+    said = answered(WRONG)
+    assert "right" not in re.findall(r"exercise \d: (\w+)", said)
+    assert "nothing depends over (1, 2)" in said
+    assert "think again about 'exchange'" in said
+    assert "a smaller one will do" in said
+    assert "iterations of A.t_tile depend on each other" in said
+    assert "it is not 16 rows" in said
+    assert "the buffer has 18,432 bytes, the work is 1.0" in said
+    assert re.search(r"exercise 7: not yet: .*not-fusable", said)

@@ -18,7 +18,7 @@ FILES = [
     ROOT / "README.md",
     *sorted(p for p in (ROOT / "polyopt").rglob("*.py")),
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if "adr" not in p.parts),
-    *sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")),
+    *sorted((ROOT / "notebooks").glob("*.ipynb")),
 ]
 
 

@@ -264,7 +264,8 @@ def test_the_sdist_can_test_itself(built):
         files = {name.partition("/")[2] for name in archive.getnames()}
     here = {f"tests/{path.relative_to(ROOT / 'tests')}" for path in (ROOT / "tests").rglob("*.py")}
     assert here <= files
-    assert {"Makefile", ".ci/run", "conftest.py", "docs/pages.py", "README.md"} <= files
+    there = {"Makefile", ".ci/run", "conftest.py", "docs/pages.py", "README.md"}
+    assert there | {f"notebooks/{p.name}" for p in (ROOT / "notebooks").iterdir()} <= files
 
 
 def test_an_installed_wheel_runs_away_from_the_checkout(built, tmp_path):

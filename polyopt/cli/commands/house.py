@@ -42,7 +42,7 @@ class Finding:
 _DETAIL = 21
 #: what an extra is for, by one of its distributions
 _EXTRAS = {
-    "matplotlib": "jupyter", "ipykernel": "jupyter", "ipywidgets": "jupyter", "textual": "tui",
+    "matplotlib": "jupyter", "ipykernel": "jupyter", "anywidget": "jupyter", "textual": "tui",
     "pillow": "demo", "onnx": "nn", "halide": "peers", "numba": "peers", "dask": "scale",
 }  # fmt: skip
 

@@ -36,6 +36,7 @@ from polyopt.codegen.ast.nodes import (
 )
 from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
 from polyopt.codegen.printers.headers import LANES, before
+from polyopt.codegen.printers.origins import Line, origins
 from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vector_loops
 from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.errors import InternalError
@@ -58,10 +59,12 @@ _INSTRUCTION = '__asm__ volatile ("");'
 
 @dataclass(frozen=True)
 class Printed:
-    """A translation unit, and where its vector loops are."""
+    """A translation unit, where its vector loops are, and what its lines come from."""
 
     text: str
     vector_loops: tuple[VectorLoop, ...]
+    #: line, counted from 1 -> the plan's loop that it begins, or the array or buffer it writes to
+    origins: Mapping[int, str]
 
 
 def print_c(function: Function, *, weighs: bool = False) -> Printed:
@@ -73,7 +76,8 @@ def print_c(function: Function, *, weighs: bool = False) -> Printed:
     brought = before(words.uses(tasks=bool(function.tasks)), weighs=weighs)
     head = (f"/*\n{note} */\n" if note else "") + brought
     text = head + "\n".join(lines) + "\n"
-    return Printed(text, tuple(vector_loops(lines, head.count("\n"))))
+    above = head.count("\n")
+    return Printed(text, tuple(vector_loops(lines, above)), dict(origins(lines, above)))
 
 
 def _function(function: Function, words: Vocabulary) -> list[str]:
@@ -284,7 +288,8 @@ class Printer:
         pad = _INDENT * depth
         match node:
             case Assign():
-                return [f"{pad}{line};" for line in self._assign(node)]
+                origin = node.buffer.origin if node.buffer is not None else ""
+                return [Line.of(f"{pad}{line};", origin) for line in self._assign(node)]
             case Block():
                 return self._block(node, depth)
             case If():
@@ -354,7 +359,9 @@ class Printer:
         head = f"{pad}for ({counter} = {start}; {inside.text(node.condition)}; {step}) {{"
         body = [f"{pad}{_INDENT}{inside._declaration(b)}" for b in node.private]  # noqa: SLF001
         body += [*inside.lines(node.body, depth + 1), f"{pad}}}"]
-        lines.append(Head.of(head, node, body) if isinstance(node.kind, Simd) else head)
+        is_vector = isinstance(node.kind, Simd)
+        named = Line.of(head, node.iterator.origin)
+        lines.append(Head.of(head, node, body) if is_vector else named)
         return [*lines, *body]
 
     def _pragma(self, node: For) -> list[str]:

@@ -53,7 +53,7 @@ class Head(str):
     def of(cls, text: str, loop: For, body: Iterable[str]) -> Head:
         """The head of a loop that has these lines after it."""
         made = cls(text)
-        made.loop, made.length = loop, 1 + sum(map(_height, body))
+        made.loop, made.length = loop, 1 + sum(map(height, body))
         return made
 
 
@@ -81,10 +81,11 @@ def vector_loops(lines: Iterable[str], before: int) -> Iterator[VectorLoop]:
             last = number + line.length - 1
             name = line.loop.iterator.origin
             yield VectorLoop(name, number, last, function, _writes(line.loop))
-        number += _height(line)
+        number += height(line)
 
 
-def _height(line: str) -> int:
+def height(line: str) -> int:
+    """The lines that a text takes when it is written as one."""
     return 1 + line.count("\n")
 
 

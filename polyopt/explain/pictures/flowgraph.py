@@ -29,14 +29,18 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 _BOX, _ACROSS, _DOWN, _PAD = 104.0, 26.0, 18.0, 12.0
-#: heights of a box, without and with a line that names what is read from afar
-_HIGH, _HIGHER = 34.0, 46.0
-#: longer arrows, in boxes, are not followed by the eye
+#: height of a box
+_HIGH = 34.0
+#: longer arrows, in boxes, are not followed by the eye: they go round
 _LONGEST = 4
+#: between vertical lines on the right, and between horizontal ones in a gap of rows
+_LANE, _APART = 8.0, 2.5
 #: stages beside each other in a group before the next row starts
 _MOST = 7
 #: frames beside each other take so much room at most
 _WIDE = 1100.0
+#: colours of lines that go round, dark enough on white
+_LANES = (PALETTE[4], PALETTE[5], PALETTE[2], "#8A6D00", PALETTE[6], "#555555")
 _IN, _OUT, _FULL, _KEPT = "#FFFFFF", PALETTE[2], PALETTE[0], PALETTE[1]
 
 #: behind the stages of a nest
@@ -59,8 +63,8 @@ def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     flow. Bytes are those of a whole array, or of the buffer that stands in for it.
 
     Arrays that pass through memory are drawn with thick arrows, what stays in a nest with thin. An
-    arrow that is long, or that other stages are in the way of, is not drawn: the stage that reads
-    names its source.
+    arrow that is long, or that other stages are in the way of, goes round them on the right, in a
+    colour of its source.
     """
     known = assumed_sizes(plan.scop, sizes)
     groups = list(_groups(plan))
@@ -69,18 +73,13 @@ def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     named = [("", inputs), *groups]
     rows = [(t, r) for t, names in named if (r := _rows(plan, [n for n in names if n in nodes]))]
     edges = _edges(plan)
-    laid = _laid(edges, [_Frame(title, row, _HIGH) for title, row in rows])
-    if any(laid.is_blocked(edge) for edge in edges):
-        laid = _laid(edges, [_Frame(title, row, _HIGHER) for title, row in rows])
-    far: dict[str, list[str]] = {}
-    for one, other in filter(laid.is_blocked, edges):
-        far.setdefault(other, []).append(one)
+    laid = _laid(edges, [_Frame(title, row) for title, row in rows])
     arrows = [_arrow(plan, edge, laid) for edge in edges if laid.is_clear(edge)]
-    boxes = [shape for name, at in laid.place.items()
-             for shape in _box(nodes[name], *at, laid.high, far.get(name, ()))]  # fmt: skip
+    round_, width = _going_round(plan, [edge for edge in edges if laid.is_blocked(edge)], laid)
+    boxes = [shape for name, at in laid.place.items() for shape in _box(nodes[name], *at)]
     label = f"stages of {plan.scop.name} in {len(groups)} nests"
-    shapes = (*_legend(), *laid.frames, *arrows, *laid.titles, *boxes)
-    return Picture(laid.width, laid.height, shapes, label)
+    shapes = (*_legend(), *laid.frames, *laid.titles, *round_, *arrows, *boxes)
+    return Picture(width, laid.height, shapes, label)
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,6 @@ class _Laid:
     """Where everything stands."""
 
     place: Mapping[str, tuple[float, float]]
-    #: of each box
-    high: float
     frames: Sequence[Shape]
     titles: Sequence[Shape]
     width: float
@@ -99,9 +96,9 @@ class _Laid:
         """Where an arrow starts and ends: downwards, or to a neighbour in the same row."""
         (x1, y1), (x2, y2) = self.place[edge[0]], self.place[edge[1]]
         if y1 == y2:
-            middle = y1 + self.high / 2
+            middle = y1 + _HIGH / 2
             return (x1 + _BOX, middle, x2, middle) if x1 < x2 else (x1, middle, x2 + _BOX, middle)
-        return x1 + _BOX / 2, y1 + self.high, x2 + _BOX / 2, y2
+        return x1 + _BOX / 2, y1 + _HIGH, x2 + _BOX / 2, y2
 
     def is_blocked(self, edge: tuple[str, str]) -> bool:
         """Whether other stages are in the way, or the source stands below."""
@@ -114,19 +111,19 @@ class _Laid:
         ends = self.ends(edge)
         others = (at for name, at in self.place.items() if name not in edge)
         down = ends[3] - ends[1]
-        return 0 <= down <= _LONGEST * (self.high + _DOWN) and not any(
-            _meets(ends, *at, self.high) for at in others
+        return 0 <= down <= _LONGEST * (_HIGH + _DOWN) and not any(
+            _meets(ends, *at) for at in others
         )
 
     def _has(self, edge: tuple[str, str]) -> bool:
         return edge[0] in self.place and edge[1] in self.place
 
 
-def _meets(ends: tuple[float, float, float, float], x: float, y: float, high: float) -> bool:
+def _meets(ends: tuple[float, float, float, float], x: float, y: float) -> bool:
     """Whether a line passes through a box, by clipping it (Y.-D. Liang and B. A. Barsky, 1984)."""
     x1, y1, x2, y2 = ends
     first, last = 0.0, 1.0
-    for start, along, low, up in ((x1, x2 - x1, x, x + _BOX), (y1, y2 - y1, y, y + high)):
+    for start, along, low, up in ((x1, x2 - x1, x, x + _BOX), (y1, y2 - y1, y, y + _HIGH)):
         if along == 0:
             if not low < start < up:
                 return False
@@ -153,7 +150,7 @@ def _laid(edges: Sequence[tuple[str, str]], frames: Sequence[_Frame]) -> _Laid:
             left += frame.width + 18
         width = max(width, left)
         top += max(frame.height for frame in line) + 16
-    return _Laid(place, frames[0].high if frames else _HIGH, outlines, titles, width, top)
+    return _Laid(place, outlines, titles, width, top)
 
 
 @dataclass(frozen=True)
@@ -162,8 +159,6 @@ class _Frame:
 
     title: str
     rows: Sequence[Sequence[str]]
-    #: of each box
-    high: float
 
     @property
     def width(self) -> float:
@@ -173,25 +168,23 @@ class _Frame:
 
     @property
     def height(self) -> float:
-        return len(self.rows) * (self.high + _DOWN) + (18 if self.title else 0)
+        return len(self.rows) * (_HIGH + _DOWN) + 18
 
     def outline(self, left: float, top: float) -> Shape:
         """The frame."""
         return Rect(left, top, self.width, self.height, _GROUND, FAINT)
 
     def named(self, left: float, top: float) -> list[Shape]:
-        """The title, beside the arrows that come in straight; others pass below it."""
-        x = left + _PAD + _BOX / 2 + 12
-        ground = Rect(x - 2, top + 4, text_width(self.title) + 4, 13, _GROUND, "none")
-        return [ground, Text(x, top + 14, self.title, 11)]
+        """The title, beside the arrows that come in straight."""
+        return [Text(left + _PAD + _BOX / 2 + 12, top + 14, self.title, 11)]
 
     def places(self, left: float, top: float) -> Iterator[tuple[str, tuple[float, float]]]:
         """Where each stage's box has its corner."""
-        start = top + (24 if self.title else 6)
+        start = top + 24  # with or without a title: rows beside each other leave one gap
         for number, row in enumerate(self.rows):
             for column, name in enumerate(row):
                 x = left + _PAD + column * (_BOX + _ACROSS)
-                yield name, (x, start + number * (self.high + _DOWN))
+                yield name, (x, start + number * (_HIGH + _DOWN))
 
 
 def _lines(edges: Sequence[tuple[str, str]], frames: Sequence[_Frame]) -> list[list[_Frame]]:
@@ -248,6 +241,8 @@ def _nodes(plan: Plan, sizes: Mapping[str, int]) -> dict[str, Node]:
             result[array.name] = Node(array.name, whole, fill)
         elif array.name in bill.stored or not buffers:
             result[array.name] = Node(array.name, f"{whole} in full", _FULL)
+        elif all(size == 1 for s in buffers for size in s.extents):
+            result[array.name] = Node(array.name, "in a register", _IN, dashed=True)
         else:
             kept = human_bytes(sum(s.bytes for s in buffers))
             result[array.name] = Node(array.name, f"{kept} of {whole}", _KEPT)
@@ -281,35 +276,72 @@ def _rows(plan: Plan, names: Sequence[str]) -> list[list[str]]:
 
 
 def _arrow(plan: Plan, edge: tuple[str, str], laid: _Laid) -> Line:
-    array = plan.scop.array(edge[0])
-    held = array.name in plan.program.inlined or any(
-        s.array == array.name for s in plan.program.stores
-    )
-    width = 0.9 if held and array.role == "temp" else 2.2
-    return Line(*laid.ends(edge), INK, width, arrow=True)
+    return Line(*laid.ends(edge), INK, _width(plan, edge[0]), arrow=True)
 
 
-def _box(node: Node, x: float, y: float, high: float, far: Sequence[str]) -> Iterator[Shape]:
+def _width(plan: Plan, source: str) -> float:
+    """That of its arrows: thick for what passes through memory."""
+    array = plan.scop.array(source)
+    held = source in plan.program.inlined or any(s.array == source for s in plan.program.stores)
+    return 0.9 if held and array.role == "temp" else 1.8
+
+
+def _going_round(
+    plan: Plan, edges: Sequence[tuple[str, str]], laid: _Laid
+) -> tuple[list[Shape], float]:
+    """Arrows through the gaps of rows and a lane on the right; the width that all need.
+
+    Those of one source share its colour and its lane, and lanes are shared where they are free.
+    """
+    readers: dict[str, list[str]] = {}
+    for one, other in edges:
+        readers.setdefault(one, []).append(other)
+    busy: list[list[tuple[float, float]]] = []  # what is taken of each lane
+    shapes: list[Shape] = []
+    for number, (source, targets) in enumerate(readers.items()):
+        x, y = laid.place[source]
+        apart = _APART * (number % 3)
+        leave = y + _HIGH + 3 + apart
+        enter = [laid.place[target][1] - 4 - apart for target in targets]
+        low, high = min(leave, *enter), max(leave, *enter)
+        lane = next((k for k, used in enumerate(busy)
+                     if all(high < a or b < low for a, b in used)), len(busy))  # fmt: skip
+        if lane == len(busy):
+            busy.append([])
+        busy[lane].append((low, high))
+        across = laid.width + lane * _LANE
+        start = x + _BOX * 0.8
+        way = _Way(_LANES[number % len(_LANES)], _width(plan, source))
+        shapes += [way.line(start, y + _HIGH, start, leave), way.line(start, leave, across, leave),
+                   way.line(across, low, across, high)]  # fmt: skip
+        for target, height in zip(targets, enter, strict=True):
+            end = laid.place[target][0] + _BOX * 0.75 - 2 * apart
+            told = f"{source} to {target}"
+            shapes.append(way.line(across, height, end, height, title=told))
+            shapes.append(way.line(end, height, end, laid.place[target][1], title=told, arrow=True))
+    return shapes, laid.width + len(busy) * _LANE + 4
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How the lines of one source are drawn."""
+
+    colour: str
+    width: float
+
+    def line(
+        self, x1: float, y1: float, x2: float, y2: float, *, title: str = "", arrow: bool = False
+    ) -> Line:
+        return Line(x1, y1, x2, y2, self.colour, self.width, arrow=arrow, title=title)
+
+
+def _box(node: Node, x: float, y: float) -> Iterator[Shape]:
     stroke = FAINT if node.dashed else INK
-    yield Rect(x, y, _BOX, high, "#FFFFFF", stroke)
-    reads = f"{node.name} reads {', '.join(far)} from afar" if far else ""
-    yield Rect(x, y, _BOX, high, node.fill, stroke, 0.45, title=reads)
+    yield Rect(x, y, _BOX, _HIGH, "#FFFFFF", stroke)
+    yield Rect(x, y, _BOX, _HIGH, node.fill, stroke, 0.45)
     name = node.name if len(node.name) <= 16 else f"{node.name[:15]}…"
     yield Text(x + _BOX / 2, y + 14, name, 11, "middle")
     yield Text(x + _BOX / 2, y + 27, node.note, 9, "middle")
-    if far:
-        yield Text(x + _BOX / 2, y + 40, _from(far), 9, "middle")
-
-
-def _from(names: Sequence[str]) -> str:
-    """``reads g0, curve``, as many as a box has room for, and how many more."""
-    room = int((_BOX - 6) / text_width("x", 9))
-    for shown in range(len(names), 0, -1):
-        more = f" +{len(names) - shown}" if shown < len(names) else ""
-        text = f"reads {', '.join(names[:shown])}{more}"
-        if len(text) <= room:
-            return text
-    return f"reads {len(names)} more" if len(names) > 1 else f"{names[0][: room - 1]}…"
 
 
 def _legend() -> Iterator[Shape]:

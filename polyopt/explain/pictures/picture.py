@@ -60,7 +60,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Line:
-    """A line, with an arrow head at its end if asked."""
+    """A line, with an arrow head at its end if asked; ``title`` shows on hovering."""
 
     x1: float
     y1: float
@@ -70,6 +70,7 @@ class Line:
     width: float = 1.0
     arrow: bool = False
     dashed: bool = False
+    title: str = ""
 
     def moved(self, x: float, y: float) -> Line:
         """The line elsewhere."""
@@ -221,11 +222,13 @@ def _svg(shape: Shape) -> str:
         case Line():
             extra = ' marker-end="url(#po-arrow)"' if shape.arrow else ""
             extra += ' stroke-dasharray="3 3"' if shape.dashed else ""
-            return (
+            drawn = (
                 f'<line x1="{_n(shape.x1)}" y1="{_n(shape.y1)}" x2="{_n(shape.x2)}" '
                 f'y2="{_n(shape.y2)}" stroke="{shape.stroke}" stroke-width="{_n(shape.width)}"'
-                f"{extra}/>"
+                f"{extra}"
             )
+            title = f"><title>{escape(shape.title)}</title></line>" if shape.title else "/>"
+            return drawn + title
         case Text():
             return (
                 f'<text x="{_n(shape.x)}" y="{_n(shape.y)}" font-size="{_n(shape.size)}" '

@@ -155,7 +155,10 @@ class _Explorer:
         shape = " x ".join(
             f"{extent}{' rolling' if scratch.fold(d) else ''}" for d, extent in enumerate(extents)
         )
-        note = shape, f"{human_bytes(size)}, {'copied' if copy.fills else times_text}"
+        made = "copied" if copy.fills else times_text
+        note = shape, f"{human_bytes(size)}, {made}"
+        if all(extent == 1 for extent in extents):
+            note = "one element, in a register", f"computed {times_text}"
         kept = self._kept(scratch, extents, dims, tile, step)
         return Window(copy.statement.array, whole, tile, kept, note)
 
@@ -183,11 +186,17 @@ class _Explorer:
     def _kept(
         self, scratch: Scratch, extents: list[int], dims: list[int], tile: Box, step: Box
     ) -> Box:
-        """The last rows of a window up to those just computed; else the buffer from the tile on."""
+        """The last rows of a window up to those just computed; else the buffer from the tile on.
+
+        A buffer that is smaller than that belongs to a loop inside: it holds what a step computes.
+        """
         sides: list[tuple[int, int]] = []
-        for (low, high), (_, latest), d in zip(tile, step, dims, strict=True):
-            end = latest if scratch.fold(d) else high
-            sides.append((max(low, end - extents[d] + 1) if scratch.fold(d) else low, end))
+        for (low, high), (first, latest), d in zip(tile, step, dims, strict=True):
+            if scratch.fold(d):
+                sides.append((max(low, latest - extents[d] + 1), latest))
+            else:
+                is_inner = extents[d] < high - low + 1
+                sides.append((first, latest) if is_inner else (low, high))
         return tuple(sides)
 
 

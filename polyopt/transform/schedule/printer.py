@@ -50,14 +50,17 @@ def _buffers(program: ScheduledProgram, loop: str, depth: int, lines: list[str])
 
 
 def describe(scratch: Scratch) -> str:
-    """``scratch bx[66][W - 2]``; a folded dimension prints as ``[3 rolling]``."""
+    """``scratch bx[66][W - 2]``; a folded dimension prints as ``[3 rolling]``.
+
+    What has one element is no array: ``register bx``.
+    """
+    if all(_size(extent) == "1" for extent in scratch.extents):
+        return f"register {scratch.array}"
     parts = [
         f"[{_size(extent)}{' rolling' if scratch.fold(d) else ''}]"
         for d, extent in enumerate(scratch.extents)
     ]
-    sizes = "".join(scratch.ordered(parts))
-    kind = "register" if all(_size(e) == "1" for e in scratch.extents) else "scratch"
-    return f"{kind} {scratch.array}{sizes}"
+    return f"scratch {scratch.array}{''.join(scratch.ordered(parts))}"
 
 
 def _size(extent: PwAff) -> str:

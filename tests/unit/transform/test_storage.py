@@ -140,7 +140,7 @@ def test_store_of_an_array_that_is_not_there():
 
 def test_locals_of_a_loop_are_registers():
     made = right(plan(SCALARS))
-    assert lines(made)[1:3] == ["  register t[1]", "  register u[1]"]
+    assert lines(made)[1:3] == ["  register t", "  register u"]
     with pytest.raises(CoverageError):
         made.distribute("o.i", at="o")
     widened = made.store("t", at="").store("u", at="")

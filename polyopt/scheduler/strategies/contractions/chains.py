@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.isl import Map, constant_value, dim_type
-from polyopt.scheduler.queries import is_ready, last_iterator, producers_of, widen_locals
+from polyopt.scheduler.queries import is_ready, last_iterator, producers_of
 from polyopt.scheduler.strategies.contractions.matmul import VECTORS, contraction_of, most_rows
+from polyopt.scheduler.strategies.contractions.nests import block_loop, isolated, point_loop
 from polyopt.scheduler.subscripts import dimension_of, step, steps_of_read
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import copies_in
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from polyopt.scheduler.strategies.contractions.matmul import Contraction
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
-    from polyopt.transform.schedule.tree import PlanLoop
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,12 @@ class _Tiles:
     def _block(self, name: str, found: Contraction) -> None:
         """A contraction in blocks of rows in registers."""
         size, is_whole = self._rows(name, found)
-        self._isolate(name, {found.rows, found.columns, found.sum})
+        self.plan = isolated(self.plan, name, {found.rows, found.columns, found.sum})
         iterator = self._statement(name).iterators[found.rows]
         self.plan = self.plan.tile(name, **{iterator: size})
-        block = self._block_of(name, found.rows)
-        inner = [self._loop(name, d).name for d in (found.sum, found.rows, found.columns)]
+        block = block_loop(self.plan.program, name, found.rows)
+        roles = (found.sum, found.rows, found.columns)
+        inner = [point_loop(self.plan.program, name, d).name for d in roles]
         self.plan = self.plan.reorder(block, *inner)
         if not is_whole:  # the last block reads behind the last row
             for array in self._operands_of_rows(name, found):
@@ -269,49 +270,14 @@ class _Tiles:
         path = self.plan.program.places[name].loops
         dims = [dimension_of(self.plan.program, name, loop) for loop in path]
         outer = self.plan.program.copies[name].outer
-        self._isolate(name, {d - outer for d in dims if d is not None and d >= outer})
-        last = self._loop(name, columns)
+        own = {d - outer for d in dims if d is not None and d >= outer}
+        self.plan = isolated(self.plan, name, own)
+        last = point_loop(self.plan.program, name, columns)
         path = self.plan.program.places[name].loops
         behind = [loop.name for loop in path[path.index(last) + 1 :]]
         if behind:
             self.plan = self.plan.reorder(*behind, last.name)
         self.plan = self.plan.vectorize(last.name)
-
-    def _isolate(self, name: str, dims: set[int]) -> None:
-        """The statement gets a nest of its own below the loops over tiles."""
-        outer = self.plan.program.copies[name].outer
-        wanted = {outer + d for d in dims}
-        while True:
-            path = self.plan.program.places[name].loops
-            mine = [n for n in path if dimension_of(self.plan.program, name, n) in wanted]
-            shared = [loop for loop in mine if len(copies_in(loop)) > 1]
-            if not shared:
-                return
-            self.plan = widen_locals(self.plan, shared[-1])
-            inside = copies_in(shared[-1])
-            at = inside.index(name)
-            self.plan = self.plan.distribute(shared[-1].name, at=inside[at] if at else inside[1])
-
-    def _loop(self, name: str, dim: int) -> PlanLoop:
-        """The loop whose value is a dimension of the statement."""
-        program = self.plan.program
-        wanted = program.copies[name].outer + dim
-        path = program.places[name].loops
-        found = [n for n in path if dimension_of(program, name, n) == wanted]
-        if not found:
-            raise IllegalScheduleError(f"no loop of {name} is its dimension {dim}")
-        return found[0]
-
-    def _block_of(self, name: str, dim: int) -> str:
-        """The innermost loop over blocks of a dimension."""
-        program = self.plan.program
-        wanted = program.copies[name].outer + dim
-        return [
-            n.name
-            for n in program.places[name].loops
-            if n.values[name].involves_dims(dim_type.in_, wanted, 1)
-            and dimension_of(program, name, n) is None
-        ][-1]
 
 
 def _is_whole(domain: Set, dim: int, size: int) -> bool:

@@ -26,10 +26,9 @@ from polyopt.isl import dim_type
 from polyopt.scheduler.model.accesses import constant_tail
 from polyopt.scheduler.model.instances import constant_trips, trips
 from polyopt.scheduler.model.machine import costs_of
-from polyopt.scheduler.queries import widen_locals
+from polyopt.scheduler.strategies.contractions.nests import block_loop, isolated, point_loop
 from polyopt.scheduler.subscripts import dimension_of, is_target, step, updates
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import PlanLoop, copies_in
 from polyopt.transform.storage.pack import is_scaled
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from polyopt.ir.scop import Statement
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
+    from polyopt.transform.schedule.tree import PlanLoop
 
 #: a sum, a row or a number of rows shorter than this leaves nothing to keep
 SHORTEST = 32
@@ -225,8 +225,8 @@ class _Blocks:
     def made(self) -> tuple[Plan, str, dict[str, float]]:
         """The plan, the loop of the sum, and the numbers that it is made with."""
         found, name = self.found, self.found.copy
-        self._isolate()
         roles = (found.rows, found.columns, found.sum)
+        self.plan = isolated(self.plan, name, roles)
         self.plan = self.plan.reorder(*(self._point(d).name for d in roles))
         rows, columns, total = (self._point(d).iterator for d in roles)
         is_short = self._is_short()
@@ -258,36 +258,13 @@ class _Blocks:
         length = constant_trips(self.plan.program, self._point(self.found.sum))
         return length is not None and length <= self.sum
 
-    def _isolate(self) -> None:
-        """The statement gets a perfect nest of its own, below loops that have no part in it."""
-        name = self.found.copy
-        roles = {self.found.rows, self.found.columns, self.found.sum}
-        while True:
-            path = self.plan.program.places[name].loops
-            parts = [dimension_of(self.plan.program, name, loop) in roles for loop in path]
-            shared = [loop for loop in path[parts.index(True) :] if len(copies_in(loop)) > 1]
-            if not shared:
-                return
-            self.plan = widen_locals(self.plan, shared[-1])
-            inside = copies_in(shared[-1])
-            at = inside.index(name)
-            self.plan = self.plan.distribute(shared[-1].name, at=inside[at] if at else inside[1])
-
     def _point(self, dim: int) -> PlanLoop:
         """The loop whose value is a dimension of the statement."""
-        path = self.plan.program.places[self.found.copy].loops
-        return next(n for n in path if dimension_of(self.plan.program, self.found.copy, n) == dim)
+        return point_loop(self.plan.program, self.found.copy, dim)
 
     def _block(self, dim: int) -> str:
         """The innermost loop over blocks of a dimension."""
-        name = self.found.copy
-        path = self.plan.program.places[name].loops
-        return [
-            n.name
-            for n in path
-            if n.values[name].involves_dims(dim_type.in_, dim, 1)
-            and dimension_of(self.plan.program, name, n) is None
-        ][-1]
+        return block_loop(self.plan.program, self.found.copy, dim)
 
     def _pack(self, operand: Operand, at: str) -> None:
         """The operand in a buffer that is contiguous along the row, of which it knows alone."""

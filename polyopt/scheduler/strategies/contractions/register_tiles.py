@@ -27,6 +27,7 @@ from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 from polyopt.scheduler.model.cache import array_bytes
+from polyopt.scheduler.strategies.contractions.nests import block_loop, distributed, point_loop
 from polyopt.scheduler.strategies.contractions.tile_sizes import (
     Operand,
     RegisterTile,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
-    from polyopt.transform.schedule.tree import PlanLoop
 
 #: vectors along a row, at most: longer rows are matrices, whose operands have to be packed
 MOST_VECTORS = 4
@@ -192,13 +192,14 @@ def _tiled(plan: Plan, found: Sum, tile: RegisterTile, cache: int) -> tuple[Plan
     """The plan with the tile, and the name of the loop that is marked."""
     statement = plan.program.copies[found.copy].statement
     host = _host(plan.program, found)
-    around = {d: _loop(plan.program, *at).name for d, at in _homes(found, host).items()}
+    homes = _homes(found, host)
+    around = {d: point_loop(plan.program, *at).name for d, at in homes.items()}
     space = host.copy if host is not None else found.copy
     names = {d: find_loop(plan.program, loop).iterator for d, loop in around.items()}
     sizes = {names[d]: size for d, size in tile.sizes.items()}
     plan = plan.tile(space, **sizes)
     tiles = {d: path_to(plan.program, around[d])[-1] for d in tile.sizes}
-    outside = [_tile_loop(plan.program, space, around[d]) if d in tiles else around[d]
+    outside = [block_loop(plan.program, *homes[d]) if d in tiles else around[d]
                for d in order_of_tiles(found, cache)]  # fmt: skip
     inside = [around[d] for d in found.results if d in tiles]
     plan = plan.reorder(*outside, *inside, around[found.columns])
@@ -210,7 +211,7 @@ def _tiled(plan: Plan, found: Sum, tile: RegisterTile, cache: int) -> tuple[Plan
             if c.statement is statement and c.outer
         )  # fmt: skip
     plan = _apart(plan, copy, outside[-1])
-    loops = {d: _loop(plan.program, copy, d) for d in range(len(statement.iterators))}
+    loops = {d: point_loop(plan.program, copy, d) for d in range(len(statement.iterators))}
     inner = [loops[d] for d in (*found.sums, *(d for d in found.results if d in tile.sizes))]
     first = path_to(plan.program, outside[-1])
     path = plan.program.places[copy].loops[len(first) :]
@@ -285,26 +286,6 @@ def _is_zero(form: PwAff, zero: Set) -> bool:
     return form.as_map().range().is_subset(zero)
 
 
-def _loop(program: ScheduledProgram, copy: str, dim: int) -> PlanLoop:
-    """The loop whose value is a dimension of a copy's statement."""
-    wanted = program.copies[copy].outer + dim
-    path = program.places[copy].loops
-    return next(loop for loop in path if dimension_of(program, copy, loop) == wanted)
-
-
-def _tile_loop(program: ScheduledProgram, copy: str, point: str) -> str:
-    """The innermost loop over blocks of a point loop's dimension."""
-    path = program.places[copy].loops
-    dim = dimension_of(program, copy, find_loop(program, point))
-    assert dim is not None
-    return [
-        loop.name
-        for loop in path
-        if loop.values[copy].involves_dims(dim_type.in_, dim, 1)
-        and dimension_of(program, copy, loop) is None
-    ][-1]
-
-
 def _apart(plan: Plan, copy: str, at: str) -> Plan:
     """The update in a nest of its own inside the tile's loop."""
     while True:
@@ -313,8 +294,4 @@ def _apart(plan: Plan, copy: str, at: str) -> Plan:
         shared = [loop for loop in path[level + 1 :] if len(copies_in(loop)) > 1]
         if not shared:
             return plan
-        inside = copies_in(shared[0])
-        position = inside.index(copy)
-        plan = plan.distribute(
-            shared[0].name, at=inside[position] if position else inside[position + 1]
-        )
+        plan = distributed(plan, copy, shared[0])
