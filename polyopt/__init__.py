@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from polyopt.optimizing import optimize
     from polyopt.scale import cuts, map_blocks
     from polyopt.scheduler import affine, auto, candidates
-    from polyopt.specialize import FallbackWarning, jit
+    from polyopt.specialize import FallbackWarning, batched, jit
     from polyopt.transform.plan import Plan
 
 __version__ = "0.1.0"
@@ -88,6 +88,7 @@ __all__ = [
     "assume",
     "atan2",
     "auto",
+    "batched",
     "bf16",
     "boolean",
     "candidates",
@@ -166,7 +167,7 @@ _NAMES_IN: Final = {
     "polyopt.graph.quantize": "quantize",
     "polyopt.ir.same": "same_scop",
     "polyopt.ir.scop": "Array Scop",
-    "polyopt.specialize": "FallbackWarning jit",
+    "polyopt.specialize": "FallbackWarning batched jit",
     "polyopt.library": "load_kernel load_schedule",
     "polyopt.optimizing": "optimize",
     "polyopt.scale": "cuts map_blocks",

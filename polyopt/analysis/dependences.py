@@ -60,7 +60,7 @@ class Dependences:
         """``{ P[j] -> T[k] }``: T overwrites what P wrote, nothing writes in between."""
         writes = self.scop.writes
         with budget(self.operations, "output dependences"):
-            times = _timed(self.scop, reads_within(self.scop), writes)
+            times = timed(self.scop, reads_within(self.scop), writes)
             return last_writes(writes, writes, times).pairs.coalesce()
 
     @exclusive_property
@@ -151,7 +151,7 @@ def dependences(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> Dependences:
     operations = budget
     with _budget(operations, f"dependences of {scop.name}"):
         reads, writes = reads_within(scop), scop.writes
-        time = _timed(scop, reads, writes)
+        time = timed(scop, reads, writes)
         found = last_writes(reads, writes, time)
         return Dependences(scop, found.pairs.coalesce(), found.without.coalesce(), operations)
 
@@ -175,7 +175,7 @@ def _untagged_reads(scop: Scop) -> UnionMap:
     return reads_within(scop).domain_factor_domain().coalesce()
 
 
-def _timed(scop: Scop, reads: UnionMap, writes: UnionMap) -> UnionMap:
+def timed(scop: Scop, reads: UnionMap, writes: UnionMap) -> UnionMap:
     """``{ S[i] -> [time, 1]; [S[i] -> ref[]] -> [time, 0] }``: an instance reads, then writes.
 
     For all ``i``, whether the instance exists or not: accesses in pieces, such as clamped ones,

@@ -21,7 +21,7 @@ from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate
 from polyopt.codegen.printers.c import Printer, allocated
 from polyopt.codegen.printers.c_expr import c_text, hints
-from polyopt.codegen.printers.headers import vector_types
+from polyopt.codegen.printers.headers import lane_joins, vector_types
 from polyopt.codegen.printers.vocabulary import Vocabulary
 from polyopt.escaping import comment
 from polyopt.isl import affine_constant, constant_value
@@ -168,6 +168,7 @@ def _support(
         head.append(_extern("void *", "aligned_alloc", "__SIZE_TYPE__, __SIZE_TYPE__", words))
         head.append(_extern("void ", "free", "void *", words))
     head += [_INDENT + line for line in vector_types(words.vectors)]
+    head += lane_joins(words.names)
     head += [line for _, line in found]
     tail = [f"#undef {name}" for name, _ in found]
     if own_thread:

@@ -112,10 +112,9 @@ class _Described:
     def add_array(self, name: str, array: NumPyArray, *, shared: bool) -> None:
         kind = named_type(array.dtype.name) if array.dtype.isnative else None
         if kind is None or kind.name not in TYPES:
-            raise UnsupportedError(
-                f"{name} is an array of {array.dtype}",
-                hint="taken are NumPy's integers, float32, float64 and bool, in native byte order",
-            )
+            taken = "taken are NumPy's integers, float32, float64 and bool, in native byte order"
+            parts = "; pass its parts as arrays of their own" if array.dtype.kind == "c" else ""
+            raise UnsupportedError(f"{name} is an array of {array.dtype}", hint=taken + parts)
         if 0 in array.shape:
             raise UnsupportedError(f"{name} has no elements: its shape is {array.shape}")
         layout = layout_of(array, shared=shared) if array.flags.aligned else None

@@ -1,5 +1,6 @@
 """``make peers-jit``: the twenty programs beside numba, Pythran and JAX, in turn, as a page.
 
+``--rows`` keeps what was measured in a file, so that programs may be measured in several runs.
 All of one program run in one process and by turns, so that what else the machine does meets all of
 them; medians are compared. Each result is compared with NumPy's first.
 """
@@ -7,6 +8,7 @@ them; medians are compared. Each result is compared with NumPy's first.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import platform
@@ -86,7 +88,11 @@ def row_of(name: str, seconds: float, folder: Path) -> tuple[list[str], float | 
 
 
 def limit(threads: int) -> None:
-    """Let all of them use so many threads: each reads its own variable when it is loaded."""
+    """Let all of them use so many threads, and cores: each reads its own variable when it is
+    loaded; JAX starts as many threads as there are cores that it may use.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
     for name in ("POLYOPT_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(threads)
     if threads == 1:
@@ -105,7 +111,7 @@ def page(rows: Sequence[Sequence[str]], ratios: Sequence[float], threads: int) -
     return f"""# `po.jit` beside numba, Pythran and JAX
 
 Twenty functions of the kinds that the documentation of these shows, as their users write them. `po.jit` and Pythran get the NumPy function (Pythran with `#omp parallel for` at independent loops), numba the same with `parallel=True` and
-`prange` there, JAX a form without changes in place. Calls of all four take turns in one process; medians of milliseconds. Results agree with NumPy's. A dash is what a compiler does not take, or cannot build here: Pythran links products with a BLAS library, and there was none.
+`prange` there, JAX a form without changes in place. Calls of all four take turns in one process that has as many cores as threads; medians of milliseconds. Results agree with NumPy's. A dash is what a compiler does not take, or cannot build here: Pythran links products with a BLAS library, and there was none.
 
 {table}
 
@@ -134,18 +140,25 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="programs; all without")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each compiler and program")
     parser.add_argument("-o", "--output", help="the page; none without")
+    parser.add_argument("--rows", help="a file of rows: read where it has a program, and kept")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of all of them")
     given = parser.parse_args()
     limit(given.threads)
     rows: list[list[str]] = []
     ratios: list[float] = []
+    kept: dict[str, tuple[list[str], float | None]] = {}
+    if given.rows and Path(given.rows).exists():
+        kept = json.loads(Path(given.rows).read_text(encoding="utf-8"))
     with temporary() as folder:
         for name in given.names or PROGRAMS:
-            row, ratio = row_of(name, given.seconds, Path(folder))
+            row, ratio = kept.get(name) or row_of(name, given.seconds, Path(folder))
+            kept[name] = row, ratio
             sys.stdout.write(" | ".join(row) + "\n")
             sys.stdout.flush()
             rows.append(row)
             ratios += [ratio] if ratio else []
+    if given.rows:
+        Path(given.rows).write_text(json.dumps(kept), encoding="utf-8")
     if given.output and ratios:
         Path(given.output).write_text(page(rows, ratios, given.threads), encoding="utf-8")
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
-from polyopt.ir.build import binary, const, load
+from polyopt.ir.build import binary, compare, identity, load, select
 from polyopt.ir.expr import index_of
 from polyopt.ir.scop import Statement
 from polyopt.isl import Map, affine_constant, affine_var, dim_type
@@ -37,13 +37,14 @@ from polyopt.transform.schedule.tree import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from polyopt.ir.expr import Expr
     from polyopt.ir.scop import Array
     from polyopt.transform.schedule.program import ScheduledProgram
 
 #: the mark of loops whose iterations threads run one after the other
 ORDERED = "ordered"
-#: the value that an operation leaves as it is, and how partial results are joined
-_JOINED = {"+": ("add", 0), "*": ("mul", 1)}
+#: how the partial results of an operation are joined
+_JOINED = {"+": "add", "*": "mul", "max": "max", "min": "min"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +95,13 @@ def _apart(
 ) -> PrivatizedReductions:
     """The program with partial sums of one array, per iteration of loop ``at``."""
     program = result.program
-    name, identity = _JOINED[operation]
+    name = _JOINED[operation]
     path = path_to(program, at)
     needed = _needed(program, array, copies, len(path))
     store = StorageDirective(f"{array}@{at}#part", array, at)
     known = program.scop.array(array)
-    fill = _copy(program, known, needed, len(path), f"{store.name}#fill", identity)
+    start = identity(name, known.type)
+    fill = _copy(program, known, needed, len(path), f"{store.name}#fill", start)
     join = _copy(program, known, needed, len(path), f"{store.name}#join", None)
     nests = [_nest(program, copy, known, len(path)) for copy in (fill, join)]
     tree = replace_loop(program.tree, at, lambda n: (replace(n, body=(nests[0], *n.body)),))
@@ -114,9 +116,17 @@ def _apart(
     bare = replace(program, copies=grown, tree=with_values(tree, added))
     changed = replace(bare, stores=(*program.stores, store))
     there, here = lowered_statement(bare, join.name), lowered_statement(changed, join.name)
-    value = binary(name, there.value, here.value)
+    value = _joined(name, there.value, here.value)
     joins = {**result.joins, join.name: LoweredStatement(there.buffer, there.index, value, ())}
     return PrivatizedReductions(changed, joins)
+
+
+def _joined(name: str, whole: Expr, part: Expr) -> Expr:
+    """A result with a partial one; extremes hand on what is no number in either."""
+    if name not in {"max", "min"}:
+        return binary(name, whole, part)
+    order = compare("lt" if name == "max" else "gt", part, whole)
+    return select(binary("or", order, compare("ne", whole, whole)), whole, part)
 
 
 def _needed(program: ScheduledProgram, array: str, copies: Sequence[str], depth: int) -> Map:
@@ -131,12 +141,12 @@ def _needed(program: ScheduledProgram, array: str, copies: Sequence[str], depth:
 
 
 def _copy(
-    program: ScheduledProgram, array: Array, needed: Map, depth: int, name: str, value: int | None
+    program: ScheduledProgram, array: Array, needed: Map, depth: int, name: str, value: Expr | None
 ) -> ScheduledStatement:
     """Instances ``{ C[t, x] }`` that set each element to a value, or to itself."""
     elements = program.elements[array.name].set_tuple_name(name)
     index = tuple(index_of(affine_var(elements.get_space(), d)) for d in range(array.rank))
-    own = load(array.type, array.name, index) if value is None else const(array.type, value)
+    own = load(array.type, array.name, index) if value is None else value
     iterators = tuple(f"{array.name}_{d}" for d in range(array.rank))
     statement = Statement(name, iterators, elements, array.name, index, own)
     domain = needed.wrap().flatten().set_tuple_name(name).coalesce()

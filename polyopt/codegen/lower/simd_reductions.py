@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, Var
 from polyopt.codegen.ast.nodes import Assign, Block, Simd, assigns_in
+from polyopt.codegen.lower.accumulator_expansion import expanded
 from polyopt.codegen.passes.scalar_replacement import in_local
 from polyopt.transform.annotations.reassociate import sums_in
 
@@ -52,7 +53,7 @@ def in_lanes(
     if not targets:
         return made
     made = replace(made, body=body, kind=replace(made.kind, sums=sums))
-    return Block((*before, made, *after), scoped=True)
+    return Block((*before, *expanded(made), *after), scoped=True)
 
 
 def _operations(

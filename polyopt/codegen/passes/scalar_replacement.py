@@ -59,7 +59,12 @@ def scalar_replacement(block: Block) -> Block:
 
 def in_local(node: Block, target: Expr, local: Symbol) -> Block:
     """A block without loops, with a local in the place of an element."""
-    return as_block(_in_local(node, {target: Var(local)}))
+    return with_known(node, {target: Var(local)})
+
+
+def with_known(node: Block, known: dict[Expr, Expr]) -> Block:
+    """A block without loops, with other expressions in the place of some."""
+    return as_block(_in_local(node, known))
 
 
 def assign_in_local(assign: Assign, target: Expr, local: Symbol) -> Assign:

@@ -35,7 +35,7 @@ from polyopt.codegen.ast.nodes import (
     symbols_in,
 )
 from polyopt.codegen.printers.c_expr import PRIMARY, c_text, declared
-from polyopt.codegen.printers.headers import before
+from polyopt.codegen.printers.headers import LANES, before
 from polyopt.codegen.printers.origins import Line, origins
 from polyopt.codegen.printers.vector_loops import Head, Opening, VectorLoop, vector_loops
 from polyopt.codegen.printers.vocabulary import Vocabulary
@@ -373,14 +373,19 @@ class Printer:
             case Simd() as kind:
                 # a width is a promise that iterations so far apart may clash: safelen says that
                 width = f" safelen({kind.width})" if kind.width else ""
-                sums = "".join(f" reduction({op} : {self.name(s)})" for op, s in kind.sums)
-                return [self.words.pragma("simd", width + sums)]
+                return [self.words.pragma("simd", width + "".join(map(self._lanes, kind.sums)))]
             case Sequential(unroll=times) if times:
                 return [f"#pragma GCC unroll {times}"]
             case Scalar():
                 return [self.words.pragma("simd", " safelen(1) simdlen(1)")]
             case _:
                 return []
+
+    def _lanes(self, reduction: tuple[str, Symbol]) -> str:
+        """The clause for what each lane has its own of; OpenMP's name for how they are joined."""
+        operation, local = reduction
+        join = self.words.word(LANES[operation]) if operation in LANES else operation
+        return f" reduction({join} : {self.name(local)})"
 
     def _share(self, kind: Parallel) -> str:
         if kind.ordered:

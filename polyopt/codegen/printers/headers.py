@@ -100,6 +100,12 @@ static void polyopt_lap(int lap) {
 _MATH = frozenset(
     f"{name}{form}" for name in ("copysign", *FUNCTIONS) if name != "abs" for form in ("", "f")
 )
+#: extremes of lanes -> what joins them: OpenMP's own would lose what is no number
+LANES = {"max": "max_or_nan", "min": "min_or_nan"}
+_JOINS = {
+    "max_or_nan": ("omp_in < omp_out", "-__builtin_inf()"),
+    "min_or_nan": ("omp_in > omp_out", "__builtin_inf()"),
+}
 #: what compilers are told that changes no value: what not to say, and what to weigh
 _TOLD = (_UNKNOWN, _NOT_VECTORS, _BY_VALUE, _WEIGH)
 
@@ -118,6 +124,15 @@ def vector_types(vectors: Iterable[Vector]) -> list[str]:
     return lines
 
 
+def lane_joins(names: Iterable[str]) -> list[str]:
+    """Declarations of what joins the lanes of vector loops."""
+    return [
+        f"#pragma omp declare reduction({name} : float, double : omp_out ="
+        f" (({keeps}) | (omp_out != omp_out)) ? omp_out : omp_in) initializer(omp_priv = {start})"
+        for name, (keeps, start) in _JOINS.items() if name in names
+    ]  # fmt: skip
+
+
 def before(uses: Uses, *, weighs: bool = False) -> str:
     """What a translation unit has before its tasks and its kernel: all that these need. Compilers
     are asked to weigh its vector loops where ``weighs`` says so."""
@@ -127,7 +142,7 @@ def before(uses: Uses, *, weighs: bool = False) -> str:
     if _has_laps(uses):
         support = _LAPS + support
     includes_math = _includes_math(uses)
-    types = half_types(uses.names) + vector_types(uses.vectors)
+    types = half_types(uses.names) + vector_types(uses.vectors) + lane_joins(uses.names)
     told = [_WEIGH] if weighs else []
     parts = [[*_heads(uses, math=includes_math), *told], types, [support.rstrip()]]
     if includes_math or has_intrinsics(uses.called) or _has_laps(uses):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.updates import update_of
+from polyopt.analysis.updates import extreme_of, update_of
 from polyopt.errors import InternalError
 from polyopt.frontend.c.readback.parallel_loops import IN_TURN, mark_of, unmarked
 from polyopt.isl import Map, affine_constant, affine_var, dim_type
@@ -69,7 +69,7 @@ def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
         return
     # lanes that add up join their sums at the end; their reader has seen to it that a loop does
     # nothing else with a sum
-    if loop.kind == "sums" and one.array == other.array and update_of(one) and update_of(other):
+    if loop.kind == "sums" and one.array == other.array and _adds_up(one) and _adds_up(other):
         return
     write = one.write
     for access in (other.write, *other.reads):
@@ -79,6 +79,10 @@ def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
                 raise NotShownError(message)
             message = f"the C shares iterations of {loop.name} that clash in {write.array}"
             raise InternalError(message)
+
+
+def _adds_up(statement: Statement) -> bool:
+    return update_of(statement) is not None or extreme_of(statement) is not None
 
 
 def _clash(loop: _Loop, write: Access, access: Access, scop: Scop) -> bool:

@@ -21,6 +21,7 @@ from polyopt.analysis.dependences import DEFAULT_BUDGET
 from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.analysis.sets.points import parameter_value
 from polyopt.codegen.ast.names import tokens
+from polyopt.codegen.lower.accumulator_expansion import adds_parts
 from polyopt.codegen.printers.headers import after_notes, brings_along, parts_of
 from polyopt.codegen.printers.vocabulary import uses_in
 from polyopt.codegen.signature import c_prototype, signature_of
@@ -245,8 +246,8 @@ def _convex(found: Scop) -> Scop:
 
 
 def adds_in_parts(program: CProgram) -> bool:
-    """Whether threads add up parts of sums, so that floats are equal up to rounding."""
-    return "#pragma omp ordered" in program.source
+    """Whether threads or lanes add up parts of sums, so that floats are equal up to rounding."""
+    return "#pragma omp ordered" in program.source or adds_parts(tokens(program.source))
 
 
 def check_runs(read: ReadBack, *, operations: int | None = None) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import TooDeepError, UnsupportedError
 from polyopt.frontend.arrays.arguments import Arguments, ArrayArgument, Owner, bound
+from polyopt.frontend.arrays.control import structured_text
 from polyopt.frontend.arrays.facts import Facts, Sizes, Unify
 from polyopt.frontend.arrays.helpers import Helpers, InPlace, check_bare
 from polyopt.frontend.arrays.results import Result, Returned
@@ -20,12 +21,12 @@ from polyopt.frontend.assemble import Program, assemble
 from polyopt.frontend.loops.scatter import with_index_checks
 from polyopt.frontend.loops.scope import Scope
 from polyopt.frontend.loops.statements import Retype
-from polyopt.frontend.loops.text import FunctionText, function_text
 from polyopt.isl import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from polyopt.frontend.loops.text import FunctionText
     from polyopt.ir.scop import Scop
     from polyopt.ir.types import ScalarType
 
@@ -65,7 +66,7 @@ def read_function(
     Raises a ``UserError`` with the place of what is not taken.
     """
     check_bare(function)
-    text = function_text(function)
+    text = structured_text(function)
     sizes, helpers = Sizes(values), Helpers()
     types: dict[ast.AST, tuple[ScalarType, bool]] = {}
     while True:
@@ -117,7 +118,6 @@ def _read(
         source=text.source,
     )
     seen = ((f, name, value) for (_, name), (f, value) in helpers.seen.items())
-    return ReadFunction(
-        with_index_checks(assemble(program)), found.results.returned, sizes, tuple(seen),
-        bool(found.own_updates),
-    )  # fmt: skip
+    scop = with_index_checks(assemble(program))
+    own_updates = bool(found.own_updates)
+    return ReadFunction(scop, found.results.returned, sizes, tuple(seen), own_updates)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
+from polyopt.frontend.arrays.control import structured_text
 from polyopt.frontend.arrays.grid import Grid, Placed
 from polyopt.frontend.functions import constant
 from polyopt.frontend.loops.scope import Alias, Known, Variable, View, stores
-from polyopt.frontend.loops.text import FunctionText, function_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from polyopt.frontend.arrays.statements import ArrayStatements
     from polyopt.frontend.loops.scope import Scope
+    from polyopt.frontend.loops.text import FunctionText
     from polyopt.ir.scop import Array
 
 #: Helper functions may call helpers, but not without end.
@@ -102,7 +103,7 @@ class Helpers:
         """The helper's text, one for each place of a call: locals have types of their own there."""
         key = (id(node), id(function))
         if key not in self._texts:
-            self._texts[key] = function_text(function)
+            self._texts[key] = structured_text(function)
             self._kept += [node, function]
         return self._texts[key]
 

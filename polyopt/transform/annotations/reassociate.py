@@ -8,10 +8,13 @@ A parallel loop whose iterations share nothing but such sums gives each iteratio
 and adds these in the order of the iterations: whatever the number of threads, the result is the
 same (``codegen/lower/privatize.py``).
 
-*Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once.
-Results are then those of the source up to the order of these operations: the proof says which.
-*Does not handle* minima and maxima (their order is seen at NaN), and in vector loops sums whose
-element moves with the loop, or with one inside it: lanes would need a row of sums each.
+*Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once, or
+minima and maxima ``A[f(i)] = value < A[f(i)] || A[f(i)] != A[f(i)] ? A[f(i)] : value``.
+Results are then those of the source up to the order of these operations: the proof says which. Of
+minima and maxima the number is the same, and NaN where there was one; which zero, +0 or -0, and
+which NaN is left depends on the order.
+*Does not handle* minima and maxima that forget a NaN at the next number, and in vector loops sums
+whose element moves with the loop, or with one inside it: lanes would need a row of sums each.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.analysis.updates import update_of
+from polyopt.analysis.updates import extreme_of, update_of
 from polyopt.errors import InvalidOptionError
 from polyopt.transform.schedule.query import check_name, moves_target
 from polyopt.transform.schedule.registry import transformation
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
-#: what OpenMP calls the operation that joins the sums of the lanes
+#: what the operation that joins the sums of the lanes is called
 _JOINED = {"add": "+", "sub": "+", "mul": "*"}
 
 
@@ -46,21 +49,24 @@ def reassociate(program: ScheduledProgram, *names: str) -> ScheduledProgram:
             message = f"no statement is called {name!r}"
             raise InvalidOptionError(message, hint=f"there are: {', '.join(known)}")
         if accumulation(known[name]) is None:
-            message = f"{name} is no floating sum or product of its own element"
+            message = f"{name} is no floating sum, product, minimum or maximum of its own element"
             hint = "it has to be of the form A[f(i)] = A[f(i)] + value"
             raise InvalidOptionError(message, span=known[name].span, hint=hint)
     return replace(program, reassociated=program.reassociated | {*names})
 
 
-def accumulation(statement: Statement) -> tuple[str, str] | None:
-    """The reduction operator of a statement, and the reference that reads what it updates.
+def accumulation(statement: Statement) -> tuple[str, frozenset[str]] | None:
+    """The reduction operator of a statement, ``+``, ``*``, ``min`` or ``max``, and the references
+    that read what it updates.
 
-    ``None`` for what is no sum or product whose order could be free.
+    ``None`` for what is no sum, product or extreme whose order could be free.
     """
     found = update_of(statement)
-    if found is None or not statement.value.type.is_float or found[0] not in _JOINED:
+    if found is None:
+        return extreme_of(statement)
+    if not statement.value.type.is_float or found[0] not in _JOINED:
         return None
-    return _JOINED[found[0]], found[1]
+    return _JOINED[found[0]], frozenset({found[1]})
 
 
 def sums_in(program: ScheduledProgram, loop: PlanLoop) -> Mapping[str, str]:
@@ -109,7 +115,7 @@ def _is_own(program: ScheduledProgram, touch: ScheduledAccess) -> bool:
     """Whether an access is a sum's to the element that it updates."""
     statement = program.copies[touch.host].statement
     known = accumulation(statement)
-    return known is not None and touch.access.ref in {statement.write.ref, known[1]}
+    return known is not None and touch.access.ref in {statement.write.ref, *known[1]}
 
 
 def is_free(

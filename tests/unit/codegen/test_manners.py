@@ -104,6 +104,76 @@ def test_lanes_may_take_away_from_their_sums():
     assert "not shown" not in check_code(scop, program).detail
 
 
+LARGEST = """
+void f(int M, int N, const float A[M][N], float y[M])
+{
+    for (int i = 0; i < M; i++) {
+        y[i] = A[i][0];
+        for (int j = 0; j < N; j++)
+            y[i] = (A[i][j] < y[i]) | (y[i] != y[i]) ? y[i] : A[i][j];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("reduction(max_or_nan", "reduction(min_or_nan"),
+        ("reduction(max_or_nan", "reduction(max"),
+        ("reduction(max_or_nan", "reduction(+"),
+        (" reduction(max_or_nan : y_sum)", ""),
+        ("omp_in < omp_out", "omp_in > omp_out"),
+        (" | (omp_out != omp_out)", ""),
+        ("omp_priv = -", "omp_priv = "),
+        ("A[i][j] < y_sum", "A[i][j] > y_sum"),
+        ("(y_sum != y_sum)", "(A[i][j] != A[i][j])"),
+        (" | (y_sum != y_sum)", ""),
+        ("? y_sum : A[i][j]", "? A[i][j] : y_sum"),
+        (": A[i][j];", ": A[i][0];"),
+    ],
+)
+def test_lanes_of_extremes_only_keep_the_greater_and_what_is_no_number(before, after):
+    scop = po.parse_c(LARGEST)
+    program = po.Plan(scop).reassociate("y_1").vectorize("y.j").emit()
+    assert before in program.source
+    assert "for all sizes" in check_code(scop, program).detail
+    changed = replace(program, source=program.source.replace(before, after, 1))
+    with pytest.raises(PolyoptError):
+        check_code(scop, changed)
+
+
+PARTS = """
+void f(int N, const double a[N], double s[1])
+{
+    s[0] = 0.0;
+    for (int i = 0; i < N; i++)
+        s[0] += a[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("N / 4 * 2]", "N / 4]"),
+        ("i < N / 4;", "i < N / 4 - 1;"),
+        ("i = N / 4 * 4", "i = N / 4 * 3"),
+        ("s_sum = s_sum + s_sum3;\n", "\n"),
+        ("double s_sum3 = 0.0", "double s_sum3 = 1.0"),
+        (" reduction(+ : s_sum4)", ""),
+    ],
+)
+def test_parts_of_a_sum_are_all_of_it(before, after):
+    scop = po.parse_c(PARTS)
+    program = po.Plan(scop).reassociate("s_1").vectorize("s.i").emit()
+    assert before in program.source
+    check_code(scop, program)
+    changed = replace(program, source=program.source.replace(before, after, 1))
+    with pytest.raises(PolyoptError):
+        check_code(scop, changed)
+
+
 @pytest.mark.parametrize("other", ["t", "u[0]"])
 def test_lanes_of_a_sum_share_nothing_else(other):
     head, rest = "double t = 0.0;\n double u[1];\n u[0] = 0.0;\n", "reduction(+ : y_sum)"

@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from tests.jit_peers.programs import PROGRAMS as PEERS
+
 PROGRAMS = {}
 
 
@@ -49,24 +51,8 @@ def trace_of_tanh(a):
     return a + trace
 
 
-@program(floats(40), given(9))
-def moving_average(x, width):
-    result = np.zeros(x.size - width + 1)
-    for i in range(result.shape[0]):
-        total = 0.0
-        for k in range(width):
-            total += x[i + k]
-        result[i] = total / width
-    return result
-
-
-@program(floats(17), given(0.5), floats(17))
-def saxpy(x, alpha, y):
-    return alpha * x + y
-
-
 @program(floats(30, 3, kind=np.float32))
-def pairwise_distances(points):
+def pairwise_distances_of_floats(points):
     n, dimensions = points.shape
     result = np.empty((n, n), dtype=np.float32)
     for i in range(n):
@@ -83,16 +69,6 @@ def pairwise_distances(points):
 def distances_by_broadcasting(points):
     gap = points[:, np.newaxis, :] - points[np.newaxis, :, :]
     return np.sqrt((gap**2).sum(axis=-1))
-
-
-@program(floats(20, 23), given(7))
-def jacobi(u, steps):
-    u = u.copy()
-    for _ in range(steps):
-        new = u.copy()
-        new[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
-        u = new
-    return u
 
 
 @program(floats(20, 23), given(4))
@@ -112,30 +88,6 @@ def heat_in_place(u, c):
     u[1:-1, 1:-1] += c * (
         u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4.0 * u[1:-1, 1:-1]
     )
-
-
-@program(floats(12, 7), floats(7, 9))
-def product(a, b):
-    return a @ b
-
-
-@program(floats(25, 4), floats(25), floats(4), given(5))
-def logistic_regression(x, y, w, iterations):
-    for _ in range(iterations):
-        w = w - 0.1 * np.dot(((1.0 / (1.0 + np.exp(-y * np.dot(x, w)))) - 1.0) * y, x)
-    return w
-
-
-@program(floats(50), floats(50), floats(50), given(0.02), given(0.3))
-def black_scholes(price, strike, years, rate, sigma):
-    price = np.abs(price) + 1.0
-    strike = np.abs(strike) + 1.0
-    years = np.abs(years) + 0.1
-    root = sigma * np.sqrt(years)
-    d1 = (np.log(price / strike) + (rate + 0.5 * sigma**2) * years) / root
-    d2 = d1 - root
-    call = price * normal(d1) - strike * np.exp(-rate * years) * normal(d2)
-    return call, call - price + strike * np.exp(-rate * years)
 
 
 def normal(x):
@@ -160,17 +112,9 @@ def standardized(a):
 
 
 @program(floats(6, 10))
-def softmax(x):
+def softmax_of_rows(x):
     shifted = np.exp(x - np.max(x, axis=1, keepdims=True))
     return shifted / np.sum(shifted, axis=1, keepdims=True)
-
-
-@program(integers(0, 10, 100), given(10))
-def histogram(values, bins):
-    counts = np.zeros(bins, dtype=np.int64)
-    for i in range(values.shape[0]):
-        counts[values[i]] += 1
-    return counts
 
 
 @program(integers(0, 8, 60), floats(60))
@@ -249,22 +193,6 @@ def clipped_or_not(a, limit, clip):
     return a + 1
 
 
-@program(given(20), given(24), given(12))
-def mandelbrot(height, width, limit):
-    result = np.zeros((height, width), dtype=np.int64)
-    for y in range(height):
-        for x in range(width):
-            cr, ci = -2.0 + 3.0 * x / width, -1.0 + 2.0 * y / height
-            zr, zi = 0.0, 0.0
-            count = 0
-            for _ in range(limit):
-                if zr * zr + zi * zi <= 4.0:
-                    zr, zi = zr * zr - zi * zi + cr, 2.0 * zr * zi + ci
-                    count += 1
-            result[y, x] = count
-    return result
-
-
 @program(given(9), floats(2))
 def polynomial_table(n, c):
     x = np.linspace(-1.0, 1.0, n)
@@ -311,3 +239,33 @@ def haar(signal, levels):
 @program(floats(8, 9))
 def stacked(a):
     return np.concatenate((a[:2], a[::-1], 2 * a[-3:])), np.stack((a[0], a[1])), np.diff(a)
+
+
+def positive(*shape):
+    return lambda rng: rng.random(shape) * 90 + 10
+
+
+#: the programs of docs/jit-peers.md with small arguments
+SMALL = {
+    "saxpy": (given(0.5), floats(17), floats(17)),
+    "black_scholes": (positive(50), positive(50), positive(50), given(0.02), given(0.3)),
+    "softmax": (floats(6, 10, kind=np.float32),),
+    "normalised_rows": (floats(5, 140),),
+    "pairwise_distances": (floats(30, 3),),
+    "jacobi": (floats(20, 23), given(7)),
+    "heat_step": (floats(16, 19), given(0.1)),
+    "matrix_product": (floats(12, 7, kind=np.float32), floats(7, 9, kind=np.float32)),
+    "mandelbrot": (given(20), given(24), given(12)),
+    "histogram": (integers(0, 10, 100), given(10)),
+    "moving_average": (floats(40), given(9)),
+    "logistic_regression": (floats(25, 4), floats(25), floats(4), given(5)),
+    "nearest_centroid": (floats(40, 4), floats(6, 4)),
+    "pi_by_points": (positive(50), positive(50)),
+    "filtered": (floats(12, 15, kind=np.float32), floats(3, 3, kind=np.float32)),
+    "covariance": (floats(40, 6),),
+    "forces": (floats(12, 3), positive(12)),
+    "rosenbrock": (floats(300),),
+    "tone_mapped": (floats(9, 9), given(0.1), given(0.9), given(0.6)),
+    "cosine_similarity": (floats(9, 150), floats(150)),
+}
+PROGRAMS |= {name: (PEERS[name].function, makers) for name, makers in SMALL.items()}

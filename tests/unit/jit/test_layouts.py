@@ -199,3 +199,25 @@ def test_an_array_that_may_not_be_written_is_left_to_numpy():
         pytest.raises(ValueError, match="read-only"),
     ):
         clear(array)
+
+
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_a_part_of_complex_numbers_is_written_where_it_lies(kind, part):
+    numbers = (BASE[:, :, 0] + 1j * BASE[:, :, 1]).astype(kind)
+    expected, a = numbers.copy(), BASE[:, :, 2].astype(numbers.real.dtype)
+    out = getattr(numbers, part)
+    call = described({"a": a, "out": out})
+    assert not call.copied
+    assert any(np.shares_memory(memory, numbers) for memory in call.arrays.values())
+    function = po.jit(fallback=False)(smooth)
+    assert function(a, out) is None
+    smooth(a, getattr(expected, part))
+    np.testing.assert_allclose(numbers, expected, rtol=1e-5)
+    assert function.signatures[0].remarks == ()
+
+
+def test_complex_arrays_are_refused_by_name_with_what_to_pass():
+    with pytest.raises(po.errors.UnsupportedError, match="a is an array of complex128") as refused:
+        po.jit(fallback=False)(smooth)(np.ones((4, 4), complex), np.ones((4, 4)))
+    assert "pass its parts as arrays of their own" in str(refused.value)

@@ -179,3 +179,110 @@ def test_blocks_in_registers_are_kept_where_lanes_would_take_their_place():
     assert "# register_tile" in str(plan)
     assert "reassociate" not in [move.name for move in plan.moves]
     assert "load less than sums in lanes" in " ".join(str(plan.explain()).split())
+
+
+EXTREMES = """void f(int N, int M, const float A[N][M], const double B[M], float y[N], double z[1]) {
+    for (int i = 0; i < N; i++) {
+        y[i] = A[i][0];
+        for (int j = 0; j < M; j++)
+            y[i] = %s;
+    }
+    z[0] = B[0];
+    for (int j = 0; j < M; j++)
+        z[0] = B[j] > z[0] || z[0] != z[0] ? z[0] : B[j];
+}"""
+NEW = "A[i][j]"
+#: what the element is set to, how lanes are joined, and NumPy's function
+KEPT = [
+    ("A[i][j] < y[i] || y[i] != y[i] ? y[i] : A[i][j]", "max_or_nan", np.max),
+    ("(A[i][j] <= y[i]) | (y[i] != y[i]) ? y[i] : A[i][j]", "max_or_nan", np.max),
+    ("A[i][j] > y[i] || A[i][j] != A[i][j] ? A[i][j] : y[i]", "max_or_nan", np.max),
+    ("y[i] < A[i][j] ? A[i][j] : y[i]", "max_or_nan", np.fmax.reduce),
+    ("A[i][j] > y[i] || y[i] != y[i] ? y[i] : A[i][j]", "min_or_nan", np.min),
+    ("y[i] > A[i][j] ? A[i][j] : y[i]", "min_or_nan", np.fmin.reduce),
+]
+
+
+def extremes(value):
+    plan = po.Plan(po.parse_c(EXTREMES % value)).reassociate("y_1", "z_1")
+    return plan.vectorize("y.j").vectorize("z.j")
+
+
+@pytest.mark.parametrize(("value", "join", "function"), KEPT)
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 33, 130])
+def test_extremes_have_lanes_that_hand_on_what_is_no_number(value, join, function, size, tmp_path):
+    plan = extremes(value)
+    assert f"reduction({join} : y_sum)" in plan.emit().source
+    kernel = plan.compile(cache=tmp_path)
+    rng = np.random.default_rng(size)
+    whole, B = rng.standard_normal((3, size)).astype(np.float32), rng.standard_normal(size)
+    for place in range(size):
+        for odd in (np.nan, np.inf, -np.inf):
+            A, b = whole.copy(), B.copy()
+            A[1, place], b[place] = odd, odd
+            y, z = kernel(A=A, B=b)
+            # the loops that pass over a NaN keep one that they begin with
+            begins = np.isnan(A[:, 0]) & (function(np.float32([[1, np.nan]]), axis=1) == 1)
+            expected = np.where(begins, np.float32(np.nan), function(A, axis=1))
+            np.testing.assert_array_equal(y, expected)
+            np.testing.assert_array_equal(z, [b.min()])
+
+
+def test_extremes_of_infinities_and_of_nan_alone(tmp_path):
+    kernel = extremes(KEPT[0][0]).compile(cache=tmp_path)
+    for value in (np.inf, -np.inf, np.nan, 0.0):
+        A, B = np.full((2, 37), value, np.float32), np.full(37, value)
+        y, z = kernel(A=A, B=B)
+        np.testing.assert_array_equal(y, A[:, 0])
+        np.testing.assert_array_equal(z, B[:1])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "A[i][j] < y[i] ? y[i] : A[i][j]",  # forgets a NaN at the next number
+        "A[i][j] < y[i] || A[i][j] != A[i][j] ? y[i] : A[i][j]",  # a start that is none goes
+        "A[i][j] < y[i] && y[i] != y[i] ? y[i] : A[i][j]",
+        "A[i][j] < 2 * y[i] ? y[i] : A[i][j]",
+        "A[i][0] < y[i] || y[i] != y[i] ? y[i] : A[i][j]",
+        "A[i][j] < y[i] || y[i] != y[i] ? y[i] : fabs(A[i][j] - y[i])",
+    ],
+)
+def test_what_depends_on_its_order_is_no_extreme(value):
+    with pytest.raises(InvalidOptionError, match="no floating sum"):
+        po.Plan(po.parse_c(EXTREMES % value)).reassociate("y_1")
+
+
+def test_threads_share_extremes(tmp_path):
+    text = """void f(int N, const double a[N], double m[1]) {
+        m[0] = a[0];
+        for (int i = 0; i < N; i++)
+            m[0] = a[i] < m[0] || m[0] != m[0] ? m[0] : a[i];
+    }"""
+    plan = po.Plan(po.parse_c(text)).reassociate("m_1").split("m.i", 8).parallelize("m.i_tile")
+    kernel = plan.compile(cache=tmp_path)
+    a = np.random.default_rng(0).standard_normal(61)
+    for place in range(61):
+        for odd in (np.nan, np.inf, 0.5):
+            given = a.copy()
+            given[place] = odd
+            found = kernel(a=given, threads=3)
+            np.testing.assert_array_equal(found, [given.max()])
+
+
+@pytest.mark.parametrize("size", [1, 127, 128, 129, 131, 400])
+def test_long_rows_are_added_up_in_parts(size, tmp_path):
+    plan = po.Plan(po.parse_c(ROWS)).reassociate("y_1", "z_1").vectorize("y.j")
+    source = plan.emit().source
+    assert "if (M >= 128)" in source
+    assert "y_sum = y_sum + y_sum2;" in source
+    rng = np.random.default_rng(size)
+    A, B, x = (
+        rng.integers(-9, 9, (2, size)),
+        rng.integers(-9, 9, (2, size)),
+        rng.integers(-9, 9, size),
+    )
+    y, z = plan.compile(cache=tmp_path)(*(v.astype(float) for v in (A, B, x)))
+    assert y.tolist() == (A @ x).tolist()
+    assert z.tolist() == (1 - B @ x).tolist()
+    assert "for all sizes" in str(plan.prove(code=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Along, Computed, Grid, Placed, reindexed
+from polyopt.frontend.arrays.grid import Along, Grid, Placed, reindexed
 from polyopt.frontend.arrays.slices import broadcast, broadcast_to
 from polyopt.frontend.values import Number, Strong, Value, binary, common_type, typed
 from polyopt.ir.types import BOOL
@@ -16,11 +16,10 @@ from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from polyopt.frontend.arrays.expressions import ArrayExpressions
     from polyopt.frontend.arrays.functions.calls import Call, Handler
-    from polyopt.isl import PwAff, Space
 
 
 def matmul(
@@ -30,13 +29,8 @@ def matmul(
     if not isinstance(one, Grid) or not isinstance(other, Grid):
         raise UnsupportedError("@ multiplies arrays, and this is a number", hint="use *")
     left, right = (_named(read, grid, node) for grid in (one, other))
-    if left.rank == 1:
-        left = _with_axis(read, left, 0)
-    if right.rank == 1:
-        right = _with_axis(read, right, 1)
     found = _contracted(read, left, right, node)
-    drop = [found.rank - 2] * (one.rank == 1) + [found.rank - 1] * (other.rank == 1)
-    return _without(read, found, drop)
+    return found if found.rank else found.at((), read.scope.space)
 
 
 def _named(read: ArrayExpressions, grid: Grid, node: ast.AST) -> Grid:
@@ -52,49 +46,31 @@ def _with_axis(read: ArrayExpressions, grid: Grid, axis: int) -> Grid:
     return reindexed(grid, [Along(1 - axis, zero, 1)], shape, space)
 
 
-def _without(read: ArrayExpressions, grid: Placed, axes: Sequence[int]) -> Grid | Value:
-    """The array without some axes of extent 1; a number where none are left."""
-    space = read.scope.space
-    kept = [k for k in range(grid.rank) if k not in axes]
-    zero = affine_constant(space, 0)
-
-    def whole_index(index: Sequence[PwAff], space: Space) -> list[PwAff]:
-        given = iter(index)
-        return [affine_constant(space, 0) if k in axes else next(given) for k in range(grid.rank)]
-
-    if not kept:
-        return grid.at([zero] * grid.rank, space)
-    if not axes:
-        return grid
-    return Computed(
-        tuple(grid.shape[k] for k in kept),
-        lambda index, space: grid.at(whole_index(index, space), space),
-    )
-
-
 def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) -> Placed:
-    """Matrix products over the last axes, for each index of those before."""
+    """Products over the last axes, for each index of those before; vectors have no other axis, and
+    the result none for them."""
     here, space = read.here, read.scope.space
-    inner, other = (lift_form(e, space) for e in (left.shape[-1], right.shape[-2]))
+    rows, columns = left.shape[-2:-1], right.shape[-1:] if right.rank > 1 else ()
+    inner, other = (lift_form(e, space) for e in (left.shape[-1], right.shape[-2:][0]))
     if not here.equal(inner, other):
         raise UnsupportedError("shapes that do not fit together for @")
     batch = broadcast([left.shape[:-2], right.shape[:-2]], here)
-    left = broadcast_to(left, (*batch, *left.shape[-2:]), here)
-    right = broadcast_to(right, (*batch, *right.shape[-2:]), here)
-    zeros = [affine_constant(space, 0)] * (len(batch) + 2)
-    kind = common_type(left.at(zeros, space), right.at(zeros, space))
+    left = broadcast_to(left, (*batch, *rows, inner), here)
+    right = broadcast_to(right, (*batch, inner, *columns), here)
+    zero = affine_constant(space, 0)
+    kind = common_type(left.at([zero] * left.rank, space), right.at([zero] * right.rank, space))
     if kind == BOOL:
         raise UnsupportedError("a product of matrices of truth values")
     statements = read.statements
-    placed = statements.temp(kind, (*batch, left.shape[-2], right.shape[-1]), node)
+    placed = statements.temp(kind, (*batch, *rows, *columns), node)
     statements.store(placed, Strong(typed(Number(0), kind)), node, first=True)
     with statements.loops((*placed.shape, inner)) as (index, deeper):
-        *outer, row, column, k = index
+        *place, k = index
+        outer, row = place[: len(batch)], place[len(batch) :][: len(rows)]
+        column = place[len(batch) + len(rows) :]
         product = binary(
-            "mul",
-            left.at((*outer, row, k), deeper), right.at((*outer, k, column), deeper),
-        )  # fmt: skip
-        place = (*outer, row, column)
+            "mul", left.at((*outer, *row, k), deeper), right.at((*outer, k, *column), deeper)
+        )
         statements.emit(placed, place, binary("add", placed.at(place, deeper), product), node)
     return placed
 

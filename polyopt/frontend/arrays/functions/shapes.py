@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Along, Computed, Grid, Placed, Subscript, reindexed
-from polyopt.frontend.values import Number, Value, binary, type_of
+from polyopt.frontend.arrays.grid import (
+    Along,
+    Computed,
+    Fixed,
+    Grid,
+    Placed,
+    Subscript,
+    reindexed,
+)
+from polyopt.frontend.loops.scope import Shape
+from polyopt.frontend.values import Number, Value, binary, need_form, type_of
+from polyopt.ir.expr import index_of
 from polyopt.isl import affine_constant, constant_value, lift_form
 
 if TYPE_CHECKING:
@@ -156,22 +166,63 @@ def _stack(call: Call) -> Grid:
     return _joined(call, shaped, axis)
 
 
-def _reshape(call: Call) -> Any:  # noqa: ANN401
-    grid = call.array("a")
-    shape = call.operand("shape")
-    is_flat = isinstance(shape, Number) and shape.value == -1
-    if is_flat and grid.rank == 1:
-        return grid
-    raise UnsupportedError(
-        "another shape of the same elements", hint="use the shape that the elements come in"
-    )
+#: extents of a call of the method: as one tuple, or apart
+_EXTENTS = "shape shape_1 shape_2 shape_3 shape_4 shape_5"
+#: what to write instead
+_OWN_AXES = "use the axes that it has: a[:, None], sums over several axes, loops over both"
+#: arrays of open sizes: where an element goes is a product of two of them
+_NOT_AFFINE = "another shape of the same elements: where each one is, sizes that are open decide"
 
 
-def _ravel(call: Call) -> Any:  # noqa: ANN401
+def _reshape(call: Call) -> Grid:
+    """A view with axes of extent 1 more or less: all else in the order of its own axes."""
+    from polyopt.frontend.arrays.operands import Items
+
+    given = [call.operand(n) for n in _EXTENTS.split() if call.node_of(n) is not None]
+    if len(given) == 1 and isinstance(given[0], Shape):
+        return _in_shape(call, call.array("a"), [size.form for size in given[0].sizes])
+    wanted = given[0].items if len(given) == 1 and isinstance(given[0], Items) else given
+    extents = [_wanted(call, call.read.as_number(item)) for item in wanted]
+    return _in_shape(call, call.array("a"), extents)
+
+
+def _wanted(call: Call, value: Value) -> PwAff | None:
+    """An extent; ``None`` for -1, which is what the others leave."""
+    if isinstance(value, Number) and value.value == -1:
+        return None
+    return need_form(value, call.read.scope.space, "the extent of an array")
+
+
+def _in_shape(call: Call, grid: Grid, wanted: Sequence[PwAff | None]) -> Grid:
+    here, space = call.read.here, call.read.scope.space
+    zero, one = affine_constant(space, 0), affine_constant(space, 1)
+    own = [lift_form(e, space) for e in grid.shape]
+    picks: list[Subscript] = [Fixed(index_of(zero)) for _ in own]
+    shape: list[PwAff] = []
+    at = 0
+    for k, extent in enumerate(wanted):
+        while at < len(own) and constant_value(own[at]) == 1 and not _is_one(extent):
+            at += 1
+        if at < len(own) and (extent is None or here.equal(extent, own[at])):
+            picks[at] = Along(k, zero, 1)
+            shape.append(own[at])
+            at += 1
+        elif extent is None or _is_one(extent):
+            shape.append(one)
+        else:
+            raise UnsupportedError(_NOT_AFFINE, hint=_OWN_AXES)
+    if any(constant_value(e) != 1 for e in own[at:]):
+        raise UnsupportedError(_NOT_AFFINE, hint=_OWN_AXES)
+    return reindexed(grid, picks, shape, space)
+
+
+def _is_one(extent: PwAff | None) -> bool:
+    return extent is not None and constant_value(extent) == 1
+
+
+def _ravel(call: Call) -> Grid:
     grid = call.array("a")
-    if grid.rank == 1:
-        return grid
-    raise UnsupportedError("an array of several dimensions as one", hint="use its own dimensions")
+    return grid if grid.rank == 1 else _in_shape(call, grid, [None])
 
 
 def _squeeze(call: Call) -> Grid:
@@ -212,5 +263,5 @@ METHODS: Mapping[str, tuple[str, Handler]] = {
     "squeeze": ("axis", _squeeze),
     "ravel": ("", _ravel),
     "flatten": ("", lambda call: Computed(_ravel(call).shape, _ravel(call).at)),
-    "reshape": ("shape", _reshape),
+    "reshape": (_EXTENTS, _reshape),
 }

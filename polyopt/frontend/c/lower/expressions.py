@@ -34,6 +34,8 @@ from polyopt.frontend.c.syntax.math_functions import EXTREMA, KNOWN, MATH
 from polyopt.ir import build
 from polyopt.ir.expr import (
     Affine,
+    Binary,
+    Cast,
     Const,
     Expr,
     Inside,
@@ -340,6 +342,10 @@ class Lowering:
             return build.const(BOOL, value.value != 0)
         if form is not None:
             return inside(form.non_zero_set())
+        if isinstance(value, Binary) and value.op in {"and", "or"}:
+            sides = [x.operand for x in value.children if isinstance(x, Cast)]
+            if len(sides) == len(value.children) and all(side.type == BOOL for side in sides):
+                return build.binary(value.op, *sides)
         return build.compare("ne", value, build.const(value.type, 0))
 
     def _compare(self, node: c_ast.BinaryOp) -> Expr:

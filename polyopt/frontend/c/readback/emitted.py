@@ -31,6 +31,7 @@ from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
+from polyopt.frontend.c.readback.lanes import with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
@@ -230,7 +231,7 @@ class _Reader:
         shapes, vectors = dict(self.shapes), dict(self.vectors)
         result: list[c_ast.Node] = []
         pragma = ""
-        for item in with_plain_searches(items):
+        for item in with_whole_sums(with_plain_searches(items)):
             if isinstance(item, c_ast.Pragma):
                 pragma = item.string
                 self._mannered(item, odd_pragma(pragma))

@@ -14,6 +14,7 @@ from itertools import accumulate
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.readback.lanes import EXTREMES, is_extreme
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import nodes
 
@@ -23,9 +24,11 @@ _PRAGMAS = (
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
-    re.compile(r"omp simd( safelen\(\d+\))?( reduction\([+*] : \w+\))*"),
+    re.compile(r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max_or_nan|min_or_nan) : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
+#: how often ``name = name + value`` names its sum
+_ONCE_EACH_SIDE = 2
 #: what compilers are asked, and changes no meaning
 _ADVICE = re.compile(r"GCC unroll \d+")
 
@@ -70,12 +73,12 @@ def odd_counter(loop: c_ast.For) -> str:
 def odd_sums(loop: c_ast.For, pragma: str) -> str:
     """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
     add to them, or to multiply, as the lanes are joined."""
-    found = re.findall(r"reduction\((.) : (\w+)\)", pragma)
+    found = re.findall(r"reduction\((\S+) : (\w+)\)", pragma)
     sums = {name: operation for operation, name in found}
     for name, operation in sums.items():
-        updates = [node for node in nodes(loop.stmt) if _is_update(node, name, operation)]
-        uses = sum(isinstance(node, c_ast.ID) and node.name == name for node in nodes(loop))
-        if uses != 2 * len(updates):
+        check = is_extreme if operation in EXTREMES else _is_update
+        updates = [node for node in nodes(loop.stmt) if check(node, name, operation)]
+        if _uses(loop, name) != sum(_uses(node, name) for node in updates):
             return f"such use of {name} among lanes that are joined by {operation}"
     own = {node.name for node in nodes(loop) if isinstance(node, c_ast.Decl)}
     targets = [node.lvalue for node in nodes(loop.stmt) if isinstance(node, c_ast.Assignment)]
@@ -83,6 +86,10 @@ def odd_sums(loop: c_ast.For, pragma: str) -> str:
     if sums and shared - sums.keys():
         return f"such use of {min(shared - sums.keys())} among lanes that add up others"
     return ""
+
+
+def _uses(node: c_ast.Node, name: str) -> int:
+    return sum(isinstance(part, c_ast.ID) and part.name == name for part in nodes(node))
 
 
 def _names_in(node: c_ast.Node) -> set[str]:
@@ -97,6 +104,8 @@ def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
     if not isinstance(value, c_ast.BinaryOp):
         return False
     left, right = text_of(value.left) == name, text_of(value.right) == name
+    if left == right or _uses(node, name) != _ONCE_EACH_SIDE:
+        return False
     if value.op == "-":
         return operation == "+" and left
     return value.op == operation and (left or right)
