@@ -109,7 +109,8 @@ def _output(code: str, mode: str, names: dict[str, object]) -> str:
             exec(compile(code, _registered(code), mode), names)  # noqa: S102
         except errors.PolyoptError as error:
             print(error)
-    text = re.sub(r"[ \t]+$", "", printed.getvalue(), flags=re.MULTILINE)
+    shown = printed.getvalue().replace(f"{ROOT}{os.sep}", "")  # files are named from here
+    text = re.sub(r"[ \t]+$", "", shown, flags=re.MULTILINE)
     return text if not text or text.endswith("\n") else text + "\n"
 
 

@@ -150,7 +150,8 @@ def _compiles(toolchain: Toolchain) -> Finding:
         source = Path(folder, "probe.c")
         source.write_text("int probe(int n) { return n + 1; }\n", encoding="ascii")
         toolchain.compile_library(source, Path(folder, "probe.so"), flags, timeout_s=60)
-    return Finding("flags", "ok", " ".join(flags))
+    # a list of features is longer than a line
+    return Finding("flags", "ok", " ".join(flags).replace(",", ", "))
 
 
 def _target() -> Iterator[Finding]:

@@ -124,3 +124,30 @@ def test_the_outermost_size_may_be_open():
     assert "each strip of tiles computes the sums" in said[0]
     plan.prove()
     assert [s.extents[0] for s in plan.cost({"N": 3}, target=MACHINE).scratch] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        "for (int t = 0; t < 3; t++) P[i] = P[i] * 0.5f + S[i];",
+        "for (int t = 0; t < 3; t++) { P[i] = Q[i] + S[i]; Q[i] = P[i] * 0.5f; }",
+    ],
+    ids=["itself", "each other"],
+)
+def test_arrays_that_are_computed_from_themselves_are_left(updates):
+    plan = po.Plan(
+        po.parse_c(
+            "void f(const float A[8][8], float out[8]) {"
+            "    float V[8][8], S[8], P[8], Q[8];"
+            "    for (int i = 0; i < 8; i++) for (int k = 0; k < 8; k++) V[i][k] = A[i][k] + 1.0f;"
+            "    for (int i = 0; i < 8; i++) {"
+            "        S[i] = 0.0f;"
+            "        for (int k = 0; k < 8; k++) S[i] += V[i][k] * A[k][i];"
+            "        P[i] = 0.0f; Q[i] = 1.0f;"
+            f"       {updates}"
+            "        out[i] = P[i] + Q[i];"
+            "    }"
+            "}"
+        )
+    )
+    assert contraction_strips(plan, MACHINE, {}) == (plan, ())

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from math import ceil, prod
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,8 @@ def strips_of(program: ScheduledProgram, target: Target, sizes: Mapping[str, int
     computed = [a for a in reads_of(total) if a in written and a != total.array]
     if scop.array(total.array).role != "temp" or len(computed) != 1:
         return None
+    if _is_cyclic(scop, total.array):
+        return None
     before = _chain(scop, computed[0], "")
     behind = _chain(scop, results[0], total.array)[1:]
     if {total.array, results[0], *before, *behind} != written.keys() or set(before) & set(behind):
@@ -140,6 +143,19 @@ def strips_of(program: ScheduledProgram, target: Target, sizes: Mapping[str, int
 def reads_of(statement: Statement) -> list[str]:
     """The arrays that a statement reads, in their order."""
     return list(dict.fromkeys(access.array for access in statement.reads))
+
+
+def _is_cyclic(scop: Scop, sums: str) -> bool:
+    """Whether arrays are computed from themselves, but for the sums."""
+    needs: dict[str, set[str]] = {}
+    for statement in scop.statements:
+        read = set(reads_of(statement)) - ({sums} if statement.array == sums else set())
+        needs.setdefault(statement.array, set()).update(read)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def _chain(scop: Scop, array: str, end: str) -> list[str]:
