@@ -97,7 +97,8 @@ def _fits(graph: Graph, node: Node) -> bool:
         return False
     kernel = tuple(w.shape[2:4]) == (KERNEL, KERNEL)
     plain = all(_is_ones(node, name) for name in ("strides", "dilations"))
-    return kernel and plain and x.shape[-1] == w.shape[-1]
+    one_group = w.shape[1] == x.shape[1]
+    return kernel and plain and one_group and x.shape[-1] == w.shape[-1]
 
 
 def _is_ones(node: Node, name: str) -> bool:

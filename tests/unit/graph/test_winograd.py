@@ -198,6 +198,8 @@ def test_exact_numerics_never_take_it():
         {"strides": (2, 2)},
         {"strides": (1, 2)},
         {"dilations": (2, 2)},
+        {"group": 2},
+        {"group": 16},
         {"group": 64},
         {"kernel": (5, 5)},
         {"kernel": (3, 1)},
