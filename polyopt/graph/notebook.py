@@ -75,7 +75,7 @@ def explanation_html(found: NetworkExplanation) -> str:
         count = same[tuple(rest)]
         also = f"<br><small>and {count - 1} alike</small>" if count > 1 else ""
         rows.append([pair + also, *rest])
-    head = ["pair", "", "why", "computed", "traffic saved", "scratch", "the other choice"]
+    head = ["pair", "", "why", "computed", "bytes saved", "scratch", "the other choice"]
     body = table(head, rows, numbers=frozenset({3, 4, 5}))
     title = found.groups_text().partition("\n")[0]
     return named(title, body + more(len(kept), '.about("name") shows those you want'))

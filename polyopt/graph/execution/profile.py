@@ -1,4 +1,4 @@
-"""Where a network's time goes: each kernel's time, arithmetic and traffic."""
+"""Where a network's time goes: each kernel's time, arithmetic and bytes moved."""
 
 from __future__ import annotations
 
