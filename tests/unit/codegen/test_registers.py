@@ -77,7 +77,7 @@ def test_edges_of_a_triangle_are_loops_of_their_own(n: int) -> None:
 
 
 def test_the_buffer_holds_what_scalars_make_of_an_element() -> None:
-    source = blocked(PRODUCT, scaled=True).emit().source
+    source = blocked(PRODUCT, scaled=True).emit().source.partition("*/")[2]  # without the plan
     assert source.count("alpha *") == 1
     assert "= alpha * A[" in source
 

@@ -66,9 +66,10 @@ def test_wrong_c_of_a_network_becomes_no_model(net, options, monkeypatch):
 
     def wrong(*given):
         made = planned(*given)
-        text = made.program.source
-        assert text.count("] + ") == 1
-        return replace(made, program=replace(made.program, source=text.replace("] + ", "] - ")))
+        plan, end, code = made.program.source.partition("*/")
+        assert code.count("] + ") == 1
+        wrong = f"{plan}{end}{code.replace('] + ', '] - ')}"
+        return replace(made, program=replace(made.program, source=wrong))
 
     monkeypatch.setattr(kernels, "planned", wrong)
     with pytest.raises(InternalError):

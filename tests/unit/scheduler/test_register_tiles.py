@@ -341,7 +341,7 @@ def test_partial_tiles_are_blocks_in_registers_too(results, size, kernel):
     tiles = {d: int(said[d]) for d in lengths if d in said}
     assert any(lengths[d] % tile for d, tile in tiles.items())
     # accumulators of whole tiles and of partial ones, and no updates but theirs
-    text = plan.emit().source
+    text = plan.emit().source.partition("*/")[2]  # without the plan
     accumulators = re.findall(r"f32x4 (sums_block\w*) = ", text)
     assert len(accumulators) == prod(tile + lengths[d] % tile for d, tile in tiles.items())
     assert len(re.findall(r" = sums_block\w* \+ ", text)) == len(accumulators)
