@@ -43,7 +43,8 @@ HEAD = f"""{TITLE}
 Milliseconds for one call of `po.compile_model` of the ONNX file, the median, and others' times over it: above 1 ours is the faster. ONNX Runtime and
 OpenVINO read the same file; Inductor (`torch.compile`) has the module, its weights frozen where it can do that. Each has a process of its own, which is stopped while
 others are timed; all take turns within one run. *Unfused* is ours with a kernel for each operator. `~` marks times that stayed spread out although
-measured again; a dash stands for what does not run the model. *Best* is the fastest of the three.
+measured again; a dash stands for what does not run the model. *Best* is the fastest of the three. Models that are not in a table
+are not measured yet.
 """
 
 
