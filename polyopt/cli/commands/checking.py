@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     epilog="""
 \b
 polyopt check blur.c        a.c:5:20: error: ... [non-affine]
-polyopt check --json *.py   for editors that read JSON
+polyopt check --json a.py b.c   for editors that read JSON
 In Vim: :set makeprg=polyopt\\ check\\ %   errorformat=%f:%l:%c:\\ %t%*[a-z]:\\ %m
 In VS Code: a task with the problem matcher $gcc.
 """,
