@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import io
 import json
 import logging
@@ -22,7 +23,7 @@ import numpy as np
 import torch
 
 from polyopt.bench.peers.apart import Apart
-from polyopt.bench.peers.frameworks import Made
+from polyopt.bench.peers.frameworks import FRAMEWORKS, Made, onnxruntime_call, openvino_call
 from polyopt.errors import PolyoptError
 from polyopt.graph import compile_model
 from polyopt.runtime.measuring.alternate import alternate
@@ -33,7 +34,7 @@ from .page import flattened
 KEPT = Path("build/model-times")
 PAGE = Path("docs/models.md")
 TITLE = "## Times"
-OURS, UNFUSED, NO_BLOCKS = "ours", "unfused", "producers alone"
+OURS, UNFUSED = "ours", "unfused"
 PEERS = ("onnxruntime", "openvino", "inductor")
 TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "inductor": "Inductor"}
 #: largest difference from PyTorch, over the largest magnitude: sums are added in other orders
@@ -133,7 +134,7 @@ def in_process(variant, name, batch, file, threads) -> Made:
     arrays = [one.numpy() for one in inputs(name, batch)]
     start = time.perf_counter()
     call = {
-        OURS: _ours, UNFUSED: _ours, "onnxruntime": _onnxruntime, "openvino": _openvino,
+        OURS: _ours, UNFUSED: _ours, "onnxruntime": _peer, "openvino": _peer,
         "inductor": _inductor,
     }[variant](variant, name, file, arrays, threads)  # fmt: skip
     result = np.array(call(threads[0]))
@@ -149,35 +150,11 @@ def _ours(variant, name, file, arrays, threads):
     return lambda count: model.run(named, threads=count)[0]
 
 
-def _onnxruntime(variant, name, file, arrays, threads):
-    del variant, name
-    import onnxruntime
-
-    sessions = {}
-    for count in threads:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = count, 1
-        sessions[count] = onnxruntime.InferenceSession(
-            file, options, providers=["CPUExecutionProvider"]
-        )
-    names = [one.name for one in sessions[threads[0]].get_inputs()]
-    given = dict(zip(names, arrays, strict=True))
-    return lambda count: sessions[count].run(None, given)[0]
-
-
-def _openvino(variant, name, file, arrays, threads):
-    del variant, name
-    import openvino
-
-    core = openvino.Core()
-    model = core.read_model(file)
-    requests = {}
-    for count in threads:
-        settings = {"INFERENCE_NUM_THREADS": str(count), "PERFORMANCE_HINT": "LATENCY",
-                    "INFERENCE_PRECISION_HINT": "f32"}  # fmt: skip
-        requests[count] = core.compile_model(model, "CPU", settings).create_infer_request()
-    shared = {"share_inputs": True, "share_outputs": True}
-    return lambda count: next(iter(requests[count].infer(arrays, **shared).values()))
+def _peer(variant, name, file, arrays, threads):
+    del name
+    module = importlib.import_module(FRAMEWORKS[variant])
+    make = {"onnxruntime": onnxruntime_call, "openvino": openvino_call}[variant]
+    return make(module, Path(file).read_bytes(), arrays, threads)
 
 
 def _inductor(variant, name, file, arrays, threads):

@@ -42,8 +42,9 @@ def form(
     what the framework raises."""
     module = needed(FRAMEWORKS[peer], peer)
     start = perf_counter()
-    make = {"onnxruntime": _onnxruntime, "openvino": _openvino}.get(peer)
-    call = make(module, proto, x, threads) if make else _torch(module, proto, x, peer)
+    make = {"onnxruntime": onnxruntime_call, "openvino": openvino_call}.get(peer)
+    model = proto.SerializeToString()
+    call = make(module, model, [x], threads) if make else _torch(module, proto, x, peer)
     result = np.array(call(threads[0]))
     taken = perf_counter() - start
     for count in threads[1:]:
@@ -51,40 +52,41 @@ def form(
     return Made(call, result, taken)
 
 
-def _onnxruntime(
+def onnxruntime_call(
     ort: Any,  # noqa: ANN401
-    proto: Any,  # noqa: ANN401
-    x: np.ndarray[Any, Any],
+    model: bytes,
+    arrays: Sequence[np.ndarray[Any, Any]],
     threads: Sequence[int],
 ) -> Callable[[int], object]:
-    """A session for each number of threads."""
+    """An ONNX model's first result in ONNX Runtime, a session for each number of threads."""
     sessions: dict[int, Any] = {}
     for count in threads:
         options = ort.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = count, 1
-        sessions[count] = ort.InferenceSession(
-            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-    return lambda count: sessions[count].run(None, {"input": x})[0]
+        sessions[count] = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    names = [one.name for one in sessions[threads[0]].get_inputs()]
+    given = dict(zip(names, arrays, strict=True))
+    return lambda count: sessions[count].run(None, given)[0]
 
 
-def _openvino(
+def openvino_call(
     openvino: Any,  # noqa: ANN401
-    proto: Any,  # noqa: ANN401
-    x: np.ndarray[Any, Any],
+    model: bytes,
+    arrays: Sequence[np.ndarray[Any, Any]],
     threads: Sequence[int],
 ) -> Callable[[int], object]:
+    """An ONNX model's first result in OpenVINO, a request for each number of threads."""
     from io import BytesIO
 
     core = openvino.Core()
-    model = core.read_model(BytesIO(proto.SerializeToString()))
+    network = core.read_model(BytesIO(model))
     requests: dict[int, Any] = {}
     for count in threads:
         settings = {"INFERENCE_NUM_THREADS": str(count), "PERFORMANCE_HINT": "LATENCY",
                     "INFERENCE_PRECISION_HINT": "f32"}  # fmt: skip
-        requests[count] = core.compile_model(model, "CPU", settings).create_infer_request()
+        requests[count] = core.compile_model(network, "CPU", settings).create_infer_request()
     shared = {"share_inputs": True, "share_outputs": True}
-    return lambda count: next(iter(requests[count].infer([x], **shared).values()))
+    return lambda count: next(iter(requests[count].infer([*arrays], **shared).values()))
 
 
 def _torch(torch: Any, proto: Any, x: np.ndarray[Any, Any], peer: str) -> Callable[[int], object]:  # noqa: ANN401

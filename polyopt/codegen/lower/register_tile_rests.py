@@ -43,15 +43,22 @@ def with_rests(program: ScheduledProgram) -> ScheduledProgram:
     """The program with the partial tiles of loops marked ``register_tile`` apart."""
     for loop in loops_of(program.tree):
         if loop.mark == "register_tile":
-            program = divided(program, loop.name) or program
+            nest = nest_of(program, find_loop(program, loop.name))
+            if nest is not None and block_of(program, nest) is None:
+                program = _in_parts(program, nest) or program
     return program
 
 
-def divided(program: ScheduledProgram, name: str) -> ScheduledProgram | None:
-    """The program with the partial tiles of one such loop apart; ``None`` where they stay."""
+def makes_blocks(program: ScheduledProgram, name: str) -> bool:
+    """Whether a loop marked ``register_tile`` is one in the code, as a whole or in parts."""
     nest = nest_of(program, find_loop(program, name))
-    if nest is None or block_of(program, nest) is not None:
-        return None
+    if nest is None:
+        return False
+    return block_of(program, nest) is not None or _in_parts(program, nest) is not None
+
+
+def _in_parts(program: ScheduledProgram, nest: Nest) -> ScheduledProgram | None:
+    """The program with the partial tiles of a nest apart; ``None`` where some make no blocks."""
     parts = [*_parts(nest)]
     if not 1 < len(parts) <= _MOST_PARTS:
         return None
@@ -62,18 +69,10 @@ def divided(program: ScheduledProgram, name: str) -> ScheduledProgram | None:
     return None
 
 
-def makes_blocks(program: ScheduledProgram, name: str) -> bool:
-    """Whether a loop marked ``register_tile`` is one in the code, as a whole or in parts."""
-    nest = nest_of(program, find_loop(program, name))
-    if nest is None:
-        return False
-    return block_of(program, nest) is not None or divided(program, name) is not None
-
-
 def _parts(nest: Nest) -> Iterator[Set]:
     """``{ [t] }`` of tiles that have the same loops of full extent: first those that have all."""
-    start = nest.outer + nest.reductions
     blocks = nest.times.project_out(dim_type.set, nest.outer, nest.reductions)
+    tiles = blocks.project_out(dim_type.set, nest.outer, len(nest.extents))
     ways: list[tuple[Set, Set]] = []
     for place, extent in enumerate(nest.extents):
         others = len(nest.extents) - place - 1
@@ -81,9 +80,6 @@ def _parts(nest: Nest) -> Iterator[Set]:
         along = along.project_out(dim_type.set, nest.outer, place)
         length = _length(along)
         full = length.eq_set(affine_constant(length.get_space().domain(), extent))
-        tiles = nest.times.project_out(
-            dim_type.set, nest.outer, start - nest.outer + len(nest.extents)
-        )
         ways.append((tiles.intersect(full).coalesce(), tiles.subtract(full).coalesce()))
     for chosen in product((0, 1), repeat=len(ways)):
         part = ways[0][chosen[0]]

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from polyopt.graph.operators import Maker, Tensor
 
 
+def need_bias(b: Value | None, blocks: int, lanes: int) -> None:
+    """Raises ``GraphError`` unless a bias, where there is one, has an element for each lane."""
+    if b is not None and b.shape != (blocks, lanes):
+        raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
+
+
 def _conv_rule(
     x: Value,
     w: Value,
@@ -42,8 +48,7 @@ def _conv_rule(
     if group < 1 or blocks % group or (inner * group, each) != (x.shape[1], x.shape[-1]):
         msg = f"weights {list(w.shape)} do not fit blocks of channels {x} in {group} group(s)"
         raise GraphError(msg)
-    if b is not None and b.shape != (blocks, lanes):
-        raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
+    need_bias(b, blocks, lanes)
     outputs = output_extents(x, kernel, strides, pads, dilations)
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
@@ -104,8 +109,7 @@ def _depthwise_rule(
     blocks, *kernel, lanes = w.shape
     if (blocks, lanes) != (x.shape[1], x.shape[-1]):
         raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
-    if b is not None and b.shape != (blocks, lanes):
-        raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
+    need_bias(b, blocks, lanes)
     outputs = output_extents(x, kernel, strides, pads, dilations)
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
@@ -127,22 +131,8 @@ def depthwise_blocked(
 ) -> Tensor:
     """``conv`` with a group per channel: ``x [n][c / b]...[b]``, ``w [c / b]...[b]``,
     ``b [c / b][b]``."""
-    _, *kernel, _ = w.shape
     source = pad_constant(make, x, pads, 0.0)
-    rank = len(kernel)
-
-    def summed(n: Term, c: Term, *place: Term) -> Term:
-        *where, lane = place
-
-        def product(*k: Term) -> Term:
-            spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
-            return source[(n, c, *spot, lane)] * w[(c, *k, lane)]
-
-        return po.sum(product, dict(zip(KERNEL[rank], kernel, strict=True)))  # type: ignore[arg-type]
-
-    outputs = output_extents(x, kernel, strides, pads, dilations)
-    shape = (*x.shape[:2], *outputs, x.shape[-1])
-    return _biased(make, shape, summed, b)
+    return _by_lane(make, x, source, w, b, strides, pads, dilations)
 
 
 def _grouped_rule(
@@ -193,14 +183,37 @@ def grouped_blocked(
     spatial = [x.shape[2 + d] + pads[d] + pads[rank + d] for d in range(rank)]
     source = make.stage((*x.shape[:2], *spatial, *w.shape[-2:]), spread, part="spread")
 
+    return _by_lane(make, x, source, w, b, strides, pads, dilations)
+
+
+def _by_lane(
+    make: Maker,
+    x: Tensor,
+    source: Tensor,
+    w: Tensor,
+    b: Tensor | None,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Tensor:
+    """Sums in each lane of what lies in it alone: ``source [n][c / b]...[b]`` has its frame, and
+    may have a dimension more before its lanes, as ``w [c / b]...[b]`` then has."""
+    rank = len(x.shape) - 3
+    _, *kernel, _ = w.shape
+    kernel, inner = kernel[:rank], kernel[rank:]
+    over = {
+        **dict(zip(("ci",), inner, strict=False)),
+        **dict(zip(KERNEL[rank], kernel, strict=True)),
+    }
+
     def summed(n: Term, c: Term, *place: Term) -> Term:
         *where, lane = place
 
-        def product(ci: Term, *k: Term) -> Term:
+        def product(*terms: Term) -> Term:
+            channel, k = terms[: len(inner)], terms[len(inner) :]
             spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
-            return source[(n, c, *spot, ci, lane)] * w[(c, *k, ci, lane)]
+            return source[(n, c, *spot, *channel, lane)] * w[(c, *k, *channel, lane)]
 
-        over = {"ci": each, **dict(zip(KERNEL[rank], kernel, strict=True))}
         return po.sum(product, over)  # type: ignore[arg-type]
 
     outputs = output_extents(x, kernel, strides, pads, dilations)

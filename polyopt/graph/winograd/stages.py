@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
+from polyopt.graph.ops.blocked import need_bias
 from polyopt.graph.ops.convolutions import need_lengths, output_extents
 from polyopt.graph.winograd.transforms import KERNEL, transforms
 
@@ -37,8 +38,7 @@ def _rule(x: Value, u: Value, b: Value | None = None, *, tile: int, pads: Sequen
         raise GraphError(f"weights {list(u.shape)} are not for tiles of {tile} by {tile}")
     if (inner, each) != (x.shape[1], x.shape[-1]):
         raise GraphError(f"weights {list(u.shape)} do not fit blocks of channels {x}")
-    if b is not None and b.shape != (blocks, lanes):
-        raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
+    need_bias(b, blocks, lanes)
     outputs = output_extents(x, (KERNEL, KERNEL), (1, 1), pads, (1, 1))
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 

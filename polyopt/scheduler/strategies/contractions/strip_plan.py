@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from polyopt.ir.expr import Inside, walk
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.scheduler.queries import last_iterator
+from polyopt.scheduler.strategies.contractions.nests import block_loop, point_loop
 from polyopt.scheduler.strategies.transpose_tiles import transposes
 from polyopt.scheduler.subscripts import dimension_of, length_of, step
 from polyopt.transform.schedule.tree import copies_in
@@ -249,21 +250,11 @@ class StripPlan:
 
     def _loop(self, name: str, dim: int) -> PlanLoop:
         """The loop whose value is a dimension of a copy's statement."""
-        program = self.plan.program
-        wanted = program.copies[name].outer + dim
-        path = program.places[name].loops
-        return next(n for n in path if dimension_of(program, name, n) == wanted)
+        return point_loop(self.plan.program, name, dim)
 
     def _block_of(self, name: str, dim: int) -> str:
         """The innermost loop over blocks of a dimension."""
-        program = self.plan.program
-        wanted = program.copies[name].outer + dim
-        return [
-            n.name
-            for n in program.places[name].loops
-            if n.values[name].involves_dims(dim_type.in_, wanted, 1)
-            and dimension_of(program, name, n) is None
-        ][-1]
+        return block_loop(self.plan.program, name, dim)
 
 
 def _case(statement: Statement) -> int | None:
