@@ -73,11 +73,11 @@ class Costs:
 
 
 #: Costs of typical machines by instruction set, ``shared`` and ``region`` as one core has it:
-#: threads that end a region count down one number in turn. Instructions are from LLVM's scheduling models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``.
-#: ``avx512`` is Zen 4, as ``bench/costs.c`` measured it. Divisions of integers differ most: tens of
-#: cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not tell,
-#: are guesses by those that were measured; a region is that of Zen 3.
-#: ``overlap`` is fitted, for all (``docs/model.md``).
+#: threads that end a region count down one number in turn. Instructions are from LLVM's scheduling
+#: models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``. ``avx512`` is Zen 4, as
+#: ``bench/costs.c`` measured it. Divisions of integers differ most: tens of cycles on Skylake, 7 on
+#: Zen 4. Bandwidths, calls and starts, of which such models do not tell, are guesses by those that
+#: were measured; a region is that of Zen 3. ``overlap`` is fitted, for all (``docs/model.md``).
 _TYPICAL = {
     # no fused multiply-adds: half of the operations take two instructions
     "generic": Costs(

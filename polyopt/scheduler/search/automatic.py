@@ -54,7 +54,7 @@ WAIT_POLICIES = ("passive", "active")
 
 @checks_arguments
 @exclusive()
-def auto(
+def auto(  # noqa: PLR0913  (an option each)
     scop: Scop,
     *,
     target: str | Target = "native",
@@ -101,9 +101,9 @@ def auto(
     in turn, on this machine, for a second at the given sizes: the fastest is kept, and the model's
     choice unless another is clearly faster. ``candidates`` shows all of them.
 
-    Raises ``InvalidOptionError`` for an unknown target, size, heuristic or policy, and for plans to be
-    measured that are for another machine; ``OutOfBoundsError`` or ``UninitializedError`` for a
-    program that leaves its arrays or reads what nothing wrote.
+    Raises ``InvalidOptionError`` for an unknown target, size, heuristic or policy, and for plans
+    to be measured that are for another machine; ``OutOfBoundsError`` or ``UninitializedError`` for
+    a program that leaves its arrays or reads what nothing wrote.
     """
     _check_policy(wait_policy)
     if measure:
@@ -114,7 +114,7 @@ def auto(
 
 @checks_arguments
 @exclusive()
-def candidates(
+def candidates(  # noqa: PLR0913  (an option each)
     scop: Scop,
     *,
     target: str | Target = "native",
