@@ -8,7 +8,7 @@ import pytest
 import polyopt as po
 from polyopt.analysis.interpreter.interpret import interpret
 from polyopt.isl import fix_param_values
-from polyopt.transform.source.dead_writes import without_dead_writes
+from polyopt.transform.source.dead_stores import without_dead_stores
 
 
 def program(body, arguments="int N, const double a[N], double b[N]", params="const double c[N]"):
@@ -25,12 +25,12 @@ ALL = "for (int i = 0; i < N; i++)"
 def test_a_fill_that_is_overwritten_goes():
     scop = program(f"{ALL} b[i] = 0; {ALL} b[i] = a[i];")
     assert names(scop) == ["b_0", "b_1"]
-    assert names(without_dead_writes(scop)) == ["b_1"]
+    assert names(without_dead_stores(scop)) == ["b_1"]
 
 
 def test_a_temporary_that_nothing_reads_goes_with_what_it_reads():
     scop = program(f"double t[N], u[N]; {ALL} t[i] = a[i]; {ALL} u[i] = t[i]; {ALL} b[i] = c[i];")
-    assert names(without_dead_writes(scop)) == ["b"]
+    assert names(without_dead_stores(scop)) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_a_temporary_that_nothing_reads_goes_with_what_it_reads():
 )
 def test_what_is_seen_stays(body):
     scop = program(body)
-    found = without_dead_writes(scop)
+    found = without_dead_stores(scop)
     assert names(found) == names(scop)
     assert found.domain.is_equal(scop.domain)
 
 
 def test_of_a_fill_the_part_stays_that_nothing_overwrites():
     scop = program(f"{ALL} b[i] = a[i]; for (int i = 0; i < N / 2; i++) b[i] = c[i];")
-    found = without_dead_writes(scop).statement("b_0").domain
+    found = without_dead_stores(scop).statement("b_0").domain
     assert fix_param_values(found, {"N": 9}).count_val().to_python() == 5  # 4 .. 8
 
 
@@ -69,7 +69,7 @@ def stencil(between):
 
 
 def test_a_copy_back_of_what_is_there_is_left_out():
-    found = without_dead_writes(stencil(""))
+    found = without_dead_stores(stencil(""))
     assert names(found) == ["n_1", "u"]
     (back,) = (s for s in found.statements if s.name == "u")
     box = fix_param_values(back.domain, {"N": 7, "T": 1})
@@ -78,7 +78,7 @@ def test_a_copy_back_of_what_is_there_is_left_out():
 
 @pytest.mark.parametrize("between", ["u[0] = 7;", "n[0] = c[0];", "n[N - 1] = n[0];"])
 def test_a_copy_back_of_something_else_stays(between):
-    found = without_dead_writes(stencil(between))
+    found = without_dead_stores(stencil(between))
     (*_, back) = found.statements
     box = fix_param_values(back.domain, {"N": 7, "T": 1})
     assert box.count_val().to_python() >= 6
@@ -92,7 +92,7 @@ def test_results_are_those_of_the_whole_program(between, size):
     given = {"u": rng.random(size), "c": rng.random(size)}
     sizes = {"N": size, "T": 3}
     expected = interpret(scop, sizes, given)["u"]
-    assert np.array_equal(interpret(without_dead_writes(scop), sizes, given)["u"], expected)
+    assert np.array_equal(interpret(without_dead_stores(scop), sizes, given)["u"], expected)
 
 
 def zeros_first(a):
