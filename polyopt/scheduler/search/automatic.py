@@ -109,7 +109,20 @@ def auto(  # noqa: PLR0913  (an option each)
     if measure:
         _check_measurable(target)
     asked = _Asked(target, sizes, tile, fusion, reassociate, wait_policy, operations)
-    return winner(race(asked.candidates(scop))) if measure else asked.search(scop, {})
+    return winner(race(asked.candidates(scop))) if measure else asked.search(Plan(scop), {})
+
+
+@exclusive()
+def continued(
+    plan: Plan, *, target: str | Target, sizes: Mapping[str, int], reassociate: bool
+) -> Plan:
+    """A fast plan that begins with the moves of one, all of which change the program alone.
+
+    Arguments, and what is raised, are those of ``auto``.
+    """
+    asked = _Asked(target, sizes, True, "output", reassociate, "passive", SEARCH_BUDGET)
+    found = asked.search(plan, {})
+    return replace(found, remarks=(*plan.remarks, *found.remarks))
 
 
 @checks_arguments
@@ -173,12 +186,12 @@ class _Asked:
     def candidates(self, scop: Scop) -> Candidates:
         """The search's choice, what it left, and the source's order."""
         machine, tried = self.machine, dict[str, Plan]()
-        chosen = self.search(scop, tried)
+        chosen = self.search(Plan(scop), tried)
         return listed(chosen, tried, Plan(scop), assumed_sizes(scop, self.sizes), machine)
 
-    def search(self, scop: Scop, tried: dict[str, Plan]) -> Plan:
-        """The search's choice; ``tried`` gets the plans that it leaves."""
-        start = replace(Plan(scop), checked=False)
+    def search(self, plan: Plan, tried: dict[str, Plan]) -> Plan:
+        """The search's choice from a plan on; ``tried`` gets the plans that it leaves."""
+        start, scop = replace(plan, checked=False, remarks=()), plan.scop
         numbers = assumed_sizes(scop, self.sizes)
         model = SearchContext(
             self.machine,
