@@ -7,7 +7,8 @@ from docs.release import versions
 
 def git(folder, *words):
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
+    command = ["git", "-C", folder, *who, *words]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def test_versions_are_tags_by_number_and_the_current_one(tmp_path):
