@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +16,6 @@ from polyopt.runtime.arrays import NumPyArray, empty
 from polyopt.runtime.toolchain import get_ready
 from polyopt.specialize.arguments import Call, described, plain
 from polyopt.specialize.plans import planned
-from polyopt.transform.source.dead_writes import without_dead_writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -118,7 +117,6 @@ def compiled(function: Callable[..., object], call: Call, options: Options) -> P
     """The function compiled for calls like one. Raises a ``UserError`` for what is not taken."""
     get_ready()
     read = read_function(function, plain(call.given), call.sizes)
-    read = replace(read, scop=without_dead_writes(read.scop))
     sizes = {name: call.sizes[name] for name in read.sizes.params}
     reassociate = options.reassociate or not read.has_own_updates
     plan = planned(read.scop, sizes, options.target, reassociate=reassociate)

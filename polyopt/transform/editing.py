@@ -156,7 +156,9 @@ class PlanEditing:
 def _start(plan: Plan) -> Plan:
     """The plan of the same program without moves."""
     known = plan.original if plan.scop is plan.source else None  # found out once for both
-    return replace(plan, scop=plan.source, program=None, moves=(), original=known, remarks=())
+    return replace(
+        plan, scop=plan.source, program=None, moves=(), original=known, remarks=(), stages=()
+    )
 
 
 def _calls(moves: Iterable[Move]) -> list[tuple[str, tuple[object, ...], dict[str, object]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, cast
 
 from polyopt.analysis.bounds import check_bounds, check_initialized
@@ -33,6 +34,7 @@ from polyopt.transform.loops.split import split
 from polyopt.transform.loops.split_range import split_range
 from polyopt.transform.loops.tile import tile
 from polyopt.transform.queries import PlanQueries
+from polyopt.transform.rewrites import PlanRewrites
 from polyopt.transform.schedule.identity import initial_program, reads_unwritten, source_program
 from polyopt.transform.schedule.limits import check_depth
 from polyopt.transform.schedule.move import Move
@@ -40,13 +42,7 @@ from polyopt.transform.schedule.printer import show_plan, show_script
 from polyopt.transform.schedule.query import loops_around
 from polyopt.transform.schedule.registry import registered
 from polyopt.transform.serialize import arrived, load_plan, write_moves
-from polyopt.transform.source.clone_stage import clone_stage
-from polyopt.transform.source.double_buffer import double_buffer
 from polyopt.transform.source.proof import source_shown
-from polyopt.transform.source.scatter_updates import scatter_updates
-from polyopt.transform.source.separate_filter import separate_filter
-from polyopt.transform.source.separate_reduction import separate_reduction
-from polyopt.transform.source.tabulate import tabulate
 from polyopt.transform.storage.fuse import fuse
 from polyopt.transform.storage.inline import inline
 from polyopt.transform.storage.pack import pack
@@ -65,13 +61,14 @@ _Given = ParamSpec("_Given")
 
 @checks_methods
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(PlanEditing, PlanQueries):
+class Plan(PlanEditing, PlanRewrites, PlanQueries):
     """How a Scop is to run: loops, fusion, storage, marks.
 
     Names, never positions: ``"out"`` is the computation space that writes array ``out``,
     ``"out.y"`` its loop ``y``, ``"out.y_tile"`` the block loop that tiling made of it. ``source``
     is the Scop it was made for, and ``scop`` the same but for moves that
-    change the program (``separate_filter``, ``clone_stage``, ``double_buffer``, ...).
+    change the program (``separate_filter``, ``clone_stage``, ``double_buffer``, ...). ``stages``
+    are programs on the way from the one to the other, each proven to be the one before.
 
     Making one raises ``OutOfBoundsError`` or ``UninitializedError`` for a program that leaves
     its arrays or reads what nothing wrote, and ``NotDecidedError`` on a spent budget.
@@ -86,6 +83,8 @@ class Plan(PlanEditing, PlanQueries):
     remarks: tuple[Any, ...] = ()
     checked: bool = True
     source: Scop = field(default=None, repr=False)  # type: ignore[assignment]
+    #: programs that the proof compares in turn, between ``source`` and ``scop``
+    stages: tuple[Scop, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(cast("object", self.scop), Scop):
@@ -184,43 +183,6 @@ class Plan(PlanEditing, PlanQueries):
         """
         check_first(self.moves)
         return self._apply(reschedule, fusion=fusion, loop=loop)
-
-    def separate_filter(self, *statements: str) -> Plan:
-        """Separable filters of integers: a column and a row pass, before other moves. Raises
-        ``InvalidOptionError`` for what is none."""
-        return self._anew(separate_filter, *statements)
-
-    def separate_reduction(self, *statements: str, reassociate: bool = False) -> Plan:
-        """Partial reductions over windows, shared by all results that read them, before other
-        moves; of floats only with ``reassociate``. Raises ``InvalidOptionError`` for what shares
-        none."""
-        if not reassociate:
-            return self._anew(separate_reduction, *statements)
-        return self._anew(separate_reduction, *statements, reassociate=True)
-
-    def clone_stage(self, array: str, *readers: str) -> Plan:
-        """Clone a producer (recompute): ``array`` once more, in an array that ``readers`` read,
-        before other moves. Raises ``InvalidOptionError`` for what takes more than one statement."""
-        return self._anew(clone_stage, array, *readers)
-
-    def scatter_updates(self, *statements: str) -> Plan:
-        """Right-looking updates, as soon as what they add is known: the two innermost loops of
-        ``statements`` exchanged, before other moves. Raises ``InvalidOptionError`` for what does
-        not write one element in its innermost loop, or is in less than two,
-        ``OrderViolatedError`` where more would change places than updates of integers."""
-        return self._anew(scatter_updates, *statements)
-
-    def double_buffer(self, *arrays: str) -> Plan:
-        """Double buffering: ``arrays``, which each step of a loop copies back, change places with
-        those that they are copied from, before other moves. Raises ``InvalidOptionError`` where
-        no loop copies them, ``IllegalScheduleError`` where results would not be the source's."""
-        return self._anew(double_buffer, *arrays)
-
-    def tabulate(self, statement: str, *loops: str, data: bool = False) -> Plan:
-        """Tabulation (loop-invariant code motion into arrays): parts of ``statement`` that depend
-        on ``loops`` alone, and with ``data`` on an integer that data choose between bounds, are
-        looked up in tables, before other moves. Raises ``InvalidOptionError`` without such."""
-        return self._anew(tabulate, statement, *loops, **({"data": True} if data else {}))
 
     # -- moves: producers and storage -------------------------------------------------------
 
@@ -343,7 +305,9 @@ class Plan(PlanEditing, PlanQueries):
 
     def _proven(self, operations: int) -> Proof:
         proof = prove(self.program, self.original, operations=operations)
-        return Proof((*source_shown(self.source, self.scop), *proof.obligations))
+        programs = (self.source, *self.stages, self.scop)
+        shown = chain.from_iterable(map(source_shown, programs, programs[1:]))
+        return Proof((*shown, *proof.obligations))
 
     @property
     def script(self) -> str:
@@ -458,24 +422,6 @@ class Plan(PlanEditing, PlanQueries):
 
         name = f"{self.scop.name}_reference"
         return emit(initial_program(self.source), name=name, libm=libm)
-
-    def _anew(
-        self,
-        function: Callable[Concatenate[Scop, _Given], Scop],
-        /,
-        *args: _Given.args,
-        **options: _Given.kwargs,
-    ) -> Plan:
-        """A plan of the program after a transformation that changes it."""
-        name = function.__name__
-        if any(registered(move.name).kind != "source" for move in self.moves):
-            message = f"{name}() changes the program: it has to come before other moves"
-            raise InvalidOptionError(message)
-        with budget(DEFAULT_BUDGET, f"the move {name}"):
-            scop = function(self.scop, *args, **options)
-        source_shown(self.source, scop)
-        moves = (*self.moves, Move(name, args, tuple(options.items())))
-        return Plan(scop, moves=moves, checked=self.checked, source=self.source)
 
     def _apply(
         self,

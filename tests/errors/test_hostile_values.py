@@ -114,6 +114,7 @@ CALLS = {
     "delay_updates": (PLAN.delay_updates, {"space": "out", "at": "out.y"}),
     "reschedule": (PLAN.reschedule, {"fusion": "smart", "loop": "out.y"}),
     "double_buffer": (lambda a: PLAN.double_buffer("out", a), {"a": "bx"}),
+    "eliminate_dead_stores": (PLAN.eliminate_dead_stores, {}),
     "tabulate": (lambda s, v: PLAN.tabulate(s, v, data=True), {"s": "out", "v": "x"}),
     "separate_filter": (lambda v: PLAN.separate_filter("bx", v), {"v": "out"}),
     "separate_reduction": (lambda v: PLAN.separate_reduction("bx", v), {"v": "out"}),

@@ -28,6 +28,7 @@ from polyopt.errors import ArgumentError, CompilerFailedError, PolyoptError
 from polyopt.runtime.kernel import compile_kernel
 from polyopt.transform.legality.proof import prove
 from polyopt.transform.schedule.tree import loops_of
+from polyopt.transform.source.proof import check_source
 from tests.oracle.transformed import random_arrays, run_plan
 
 from .kinds import spread
@@ -108,7 +109,9 @@ class _Child:
 
 def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
     program = subject.plan.program
-    if kind.layer in {"plan", "storage"}:
+    if kind.layer == "source":
+        yield from kind.make(subject.plan.source)
+    elif kind.layer in {"plan", "storage"}:
         yield from kind.make(program)
     elif kind.layer == "tree":
         if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):
@@ -118,6 +121,21 @@ def _mutants(kind: Kind, subject: Subject) -> Iterator[Any]:
         yield from kind.make(emit(program).source)
     else:
         yield from kind.make(generate(lower(program), program, program.scop.name))
+
+
+def _source(subject: Subject, mutant: Any, _folder: Path) -> tuple[str, str]:
+    source = subject.plan.source
+    try:
+        check_source(source, mutant)
+    except PolyoptError as error:
+        return "disproved", error.code
+    for sizes in subject.sizes:
+        arrays = random_arrays(source, sizes)
+        expected, actual = (interpret(scop, sizes, arrays) for scop in (source, mutant))
+        for name, values in expected.items():
+            if not np.array_equal(values, actual[name]):
+                return "survived", f"another {name} at {sizes}"
+    return "equivalent", ""
 
 
 def _plan(subject: Subject, mutant: Any, folder: Path) -> tuple[str, str]:
@@ -224,4 +242,6 @@ def _patched(where: Any, name: str, value: Any):
         setattr(where, name, before)
 
 
-_JUDGES = {"plan": _plan, "storage": _plan, "tree": _tree, "code": _code, "text": _text}
+_JUDGES = {
+    "source": _source, "plan": _plan, "storage": _plan, "tree": _tree, "code": _code, "text": _text,
+}  # fmt: skip

@@ -231,6 +231,20 @@ void ahead(int N, const int m[N], const float a[N + 1], const float b[N], float 
 """
 
 
+#: the first fill of ``b`` and the borders that are copied back are dead; the fill of ``c`` is not
+COPIES = """void f(int T, int N, double a[N], double c[N])
+{
+    double b[N];
+    for (int i = 0; i < N; i++) c[i] = 1;
+    for (int i = 0; i < N - 1; i++) c[i] = a[i];
+    for (int t = 0; t < T; t++) {
+        for (int i = 0; i < N; i++) b[i] = a[i];
+        for (int i = 1; i < N - 1; i++) b[i] = a[i - 1] + a[i + 1];
+        for (int i = 0; i < N; i++) a[i] = b[i];
+    }
+}"""
+
+
 @dataclass(frozen=True)
 class Subject:
     """A program, the moves of a plan, and sizes for running what is accepted."""
@@ -308,6 +322,10 @@ def _separable(plan: po.Plan) -> po.Plan:
 def _shared_rows(plan: po.Plan) -> po.Plan:
     plan = plan.separate_reduction("out_1").unroll("out.j").unroll("out_part.i")
     return plan.tile("out_1", y=4).parallelize("out.y_tile").vectorize("out.x", 4)
+
+
+def _eliminated(plan: po.Plan) -> po.Plan:
+    return plan.eliminate_dead_stores().vectorize("b.i").vectorize("a.i")
 
 
 def _taking_turns(plan: po.Plan) -> po.Plan:
@@ -393,6 +411,7 @@ SUBJECTS = (
         _looked_up,
         ({"H": 1, "W": 1, "N": 1}, {"H": 3, "W": 5, "N": 7}, {"H": 4, "W": 9, "N": 2}),
     ),
+    Subject("dead stores", COPIES, _eliminated, ({"T": 1, "N": 3}, {"T": 3, "N": 8})),
     Subject("computed twice", BLUR, _twice, _IMAGE),
     Subject("updates scattered", CHAIN, _scattered, ({"N": 1}, {"N": 6}, {"N": 37})),
     Subject(

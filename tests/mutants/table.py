@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import code, loads, programs, text, trees
+from . import code, loads, programs, sources, text, trees
 from .judge import judged
 from .subjects import SUBJECTS
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from .judge import Verdict
 
-KINDS = (*programs.KINDS, *trees.KINDS, *code.KINDS, *loads.KINDS, *text.KINDS)
+KINDS = (*sources.KINDS, *programs.KINDS, *trees.KINDS, *code.KINDS, *loads.KINDS, *text.KINDS)
 OUTCOMES = ("disproved", "refused", "equivalent", "survived")
 _HEAD = """\
 # Mutants: wrong plans and wrong code, and what becomes of them
 
-Right plans are broken on purpose, one fault at a time, in five places: the plan, the storage that
-it uses, the schedule tree that isl makes loops of, the loops before they are printed as C, and the
-text that is printed.
-Wrong plans and storage have to be refused by the proof; wrong trees, code and text by reading the
+Right plans are broken on purpose, one fault at a time, in six places: the program that moves
+leave, the plan, the storage that it uses, the schedule tree that isl makes loops of, the loops
+before they are printed as C, and the text that is printed.
+Wrong programs, plans and storage have to be refused by the proof; wrong trees, code and text by reading the
 C back
 ([decision 15](adr/0014-c-is-read-back.md)). Written by `make mutations`.
 

@@ -2,9 +2,10 @@
 
 ``separate_filter`` adds an array for the first pass of a sum, ``separate_reduction`` one for
 partial reductions, ``tabulate`` some for parts of values, ``clone_stage`` one that holds what
-another does, ``scatter_updates`` exchanges the two innermost loops of a statement. Here that is
-shown of the result, which knows nothing of how it was made: arrays that were added are told by
-their names, what they hold by what writes them, and statements that were turned by their instances.
+another does, ``scatter_updates`` exchanges the two innermost loops of a statement,
+``eliminate_dead_stores`` leaves out what is of no use. Here that is shown of the result, which
+knows nothing of how it was made: arrays that were added are told by their names, what they hold by
+what writes them, and statements that were turned by their instances.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from polyopt.ir.scop import statements_in
 from polyopt.ir.verify import verify
 from polyopt.isl import budget
 from polyopt.memo import Same, memory
+from polyopt.transform.legality.dead_stores import check_eliminated, is_part
 from polyopt.transform.legality.equivalence import NotShownError, check_same
 from polyopt.transform.legality.parallel import Obligation
 from polyopt.transform.source.clone_stage import over
@@ -64,6 +66,8 @@ def check_source(source: Scop, scop: Scop) -> tuple[Obligation, ...]:
     if tables:
         detail = f"looked up in tables of what the source computes there: {', '.join(tables)}"
         return (Obligation("tables", detail), *check_source(source, plain))
+    if is_part(source, scop):
+        return (check_eliminated(source, scop),)
     check = _Check(source, scop)
     try:
         check.arrays_and_loops()

@@ -21,8 +21,8 @@ def fresh():
 def test_a_plan_is_searched_for_once(monkeypatch, tmp_path):
     monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path))
     searched, array = [], np.arange(10.0)
-    search = plans.auto
-    monkeypatch.setattr(plans, "auto", lambda *a, **k: searched.append(a) or search(*a, **k))
+    search = plans.continued
+    monkeypatch.setattr(plans, "continued", lambda *a, **k: searched.append(a) or search(*a, **k))
     first, second = fresh(), fresh()
     assert first(array).tolist() == second(array).tolist()
     assert len(searched) == 1

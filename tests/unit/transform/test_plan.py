@@ -39,6 +39,9 @@ from tests.unit.transform.programs import (
     right,
 )
 
+REFILLED = """void f(int N, const float a[N], float b[N])
+{ for (int i = 0; i < N; i++) b[i] = 0; for (int i = 0; i < N; i++) b[i] = a[i]; }"""
+
 #: one plan of each move
 EACH = {
     "tile": (BLUR, lambda p: p.tile("out", y=4, x=8)),
@@ -66,6 +69,7 @@ EACH = {
     "delay_updates": (BLOCKS, lambda p: p.delay_updates("A_1", at="A.t")),
     "separate_filter": (WINDOW, lambda p: p.separate_filter("o")),
     "separate_reduction": (BOXES, lambda p: p.separate_reduction("o_1")),
+    "eliminate_dead_stores": (REFILLED, lambda p: p.eliminate_dead_stores()),
     "double_buffer": (JACOBI, lambda p: p.double_buffer("a")),
     "tabulate": (WEIGHTED, lambda p: p.tabulate("o", "x")),
     "clone_stage": (BLUR, lambda p: p.clone_stage("bx", "out")),

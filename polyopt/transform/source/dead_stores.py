@@ -1,13 +1,16 @@
-"""Dead and redundant writes: of what is written anew before anything reads it, or is there already.
+"""Dead store elimination: of what is written anew before anything reads it, or is there already.
 
 rewrite: ``r[:] = 0; for (i) r[i] = f(i);`` -> ``for (i) r[i] = f(i);``, and where the inner part of
 a copy is written anew and all of it is copied back, ``b = a; b[1:-1] = ...; a = b;`` ->
 ``b[1:-1] = ...; a[1:-1] = b[1:-1];``, for the border of ``a`` is what it was.
 
-*Requires* for dead writes a later write of the same element in all cases, and no read between the
+Comes before all other moves, but those that change the program as well.
+
+*Requires* for dead stores a later write of the same element in all cases, and no read between the
 two; arrays that outlive the program keep their last writes. For redundant ones, plain copies there
 and back, and no other write to the element between them. *Does not handle* instances around those
-that go: what is left of a statement is one box.
+that go: what is left of a statement is one box. What was left out is shown to be of no use by
+``transform/legality/dead_stores.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.dependences import reads_within, timed
-from polyopt.errors import NotDecidedError
+from polyopt.errors import InvalidOptionError, NotDecidedError
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Load
 from polyopt.ir.scop import Loop, statements_in
@@ -32,6 +35,8 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
+from polyopt.memo import memo
+from polyopt.transform.schedule.registry import transformation
 
 if TYPE_CHECKING:
     from polyopt.ir.scop import Scop, Statement
@@ -41,12 +46,25 @@ if TYPE_CHECKING:
 OPERATIONS = 500_000
 
 
-@exclusive()
-def without_dead_writes(scop: Scop) -> Scop:
+@transformation("source")
+def eliminate_dead_stores(scop: Scop) -> Scop:
     """The program without statements, or instances of them, whose results nothing sees, or that
     write what is there.
+
+    That it is still its source is for ``check_eliminated`` to say.
     """
-    with suppress(NotDecidedError), budget(OPERATIONS, "dead writes"):
+    found = without_dead_stores(scop)
+    if found is scop:
+        message = f"each store of {scop.name} is read, or left in a result"
+        raise InvalidOptionError(message, span=scop.statements[0].span)
+    return found
+
+
+@memo
+@exclusive()
+def without_dead_stores(scop: Scop) -> Scop:
+    """The program without its dead stores as far as they are found; itself where it has none."""
+    with suppress(NotDecidedError), budget(OPERATIONS, "dead stores"):
         scop = _without_returns(scop)
         while True:
             changed = _swept(scop)
@@ -90,7 +108,7 @@ def _without_returns(scop: Scop) -> Scop:
         kept = kept.subtract(_returned(scop, there, back)).coalesce()
         if not kept.is_empty():
             changed[back.name] = _within(scop, back, kept)
-    return scop.with_statements(*changed.values())
+    return scop.with_statements(*changed.values()) if changed else scop
 
 
 def _returned(scop: Scop, there: Statement, back: Statement) -> Set:
