@@ -11,9 +11,10 @@ from polyopt.errors import AliasError, ArgumentError, shown
 from polyopt.ir.types import BF16
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from polyopt.codegen.signature import Argument, CProgram
+    from polyopt.ir.indices import IndexArray
     from polyopt.runtime.arrays import NumPyArray
 
 
@@ -83,14 +84,17 @@ def check_indices(
     arguments: Sequence[Argument],
     arrays: Sequence[NumPyArray | None],
     shapes: Sequence[Sequence[int]],
+    *,
+    done: Collection[IndexArray] = (),
 ) -> None:
-    """Refuse subscripts in index arrays that leave what they index. Raises ``ArgumentError``."""
+    """Refuse subscripts in index arrays that leave what they index, but for those that are
+    ``done``. Raises ``ArgumentError``."""
     if not program.indices:
         return
     position = {argument.name: k for k, argument in enumerate(arguments)}
     for found in program.indices:
         array = arrays[position[found.array]]
-        if not found.always or array is None:
+        if not found.always or array is None or found in done:
             continue
         extent = shapes[position[found.target]][found.axis]
         if _largest(array) < extent:

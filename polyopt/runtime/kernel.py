@@ -33,11 +33,12 @@ from polyopt.runtime.sizes import SizeSolver
 from polyopt.runtime.views.calls import Views, are_plain, run_on_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from polyopt.codegen.signature import Argument, CProgram
     from polyopt.codegen.validate.on_build import CodeCheck
+    from polyopt.ir.indices import IndexArray
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
     from polyopt.runtime.measuring.repeat import Timing
@@ -149,9 +150,12 @@ class Kernel(KernelQuestions, KernelExports):
         if not are_plain(arrays):
             return run_on_views(self, arrays, rest, threads)
         layout = self._layout(arrays, rest)
-        starts = self._complete(arrays, layout)
+        starts = self._complete(arrays, layout, done=self.program.checked_indices)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
-        check_status(self.name, self._function(*prepared))
+        status = self._function(*prepared)
+        if status:
+            check_indices(self.program, self.arrays, arrays, layout.shapes)  # which element it was
+            check_status(self.name, status)
         results = tuple(arrays[i] for i in self._outputs)
         return results[0] if len(results) == 1 else results
 
@@ -387,9 +391,12 @@ class Kernel(KernelQuestions, KernelExports):
         self._layouts[key] = layout
         return layout
 
-    def _complete(self, arrays: list[Any], layout: _Layout) -> list[int]:
-        """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
-        check_indices(self.program, self.arrays, arrays, layout.shapes)
+    def _complete(
+        self, arrays: list[Any], layout: _Layout, done: Collection[IndexArray] = ()
+    ) -> list[int]:
+        """The addresses of all arrays: outputs not given are allocated, shared memory refused, and
+        subscripts in index arrays but for those that are ``done`` where they are used."""
+        check_indices(self.program, self.arrays, arrays, layout.shapes, done=done)
         starts = [0 if array is None else array.ctypes.data for array in arrays]
         for index in self._outputs:
             if arrays[index] is not None:

@@ -107,6 +107,16 @@ class ReadBack:
             message = "sizes are called otherwise in C"
             raise NotShownError(message)
 
+    def check_subscripts(self) -> None:
+        """Raise ``InternalError`` where a subscript from data is used without the check that the C
+        promises callers."""
+        promised = self.program.checked_indices
+        indices = [replace(i, array=self.names[i.array], target=self.names[i.target])
+                   for i in promised]  # fmt: skip
+        if used := self._parsed.unguarded(indices):
+            message = f"the C of {self.program.name} does not check {used} where it uses it"
+            raise InternalError(message)
+
     def claims(self) -> int:
         """The claims that show equality, for all sizes.
 
@@ -154,6 +164,7 @@ def shown(read: ReadBack, *, values: OperationLimit, loops: OperationLimit) -> S
     Raises ``InternalError`` where the C computes something else, or what callers do not know.
     """
     check_frame(read.scop, read.program)
+    read.check_subscripts()
     claims, unequal = _tried(values, read.claims)
     if loops is values and values.spent:
         return Shown(claims, None, unequal)

@@ -30,6 +30,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
+from polyopt.frontend.c.readback.index_guards import guarded, unguarded
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
 from polyopt.frontend.c.readback.lanes import with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 
     from polyopt.frontend.c.readback.declared import Shape
     from polyopt.frontend.c.syntax.preprocess import Preprocessed
+    from polyopt.ir.indices import IndexArray
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
 
@@ -92,6 +94,10 @@ class Emitted:
     program: Preprocessed
     locator: Locator
     tree: c_ast.FileAST
+
+    def unguarded(self, indices: Iterable[IndexArray]) -> str:
+        """What of such index arrays is used without a check there; empty where nothing is."""
+        return unguarded(functions_of(self.tree)[self.name], indices)
 
     def scop(
         self,
@@ -267,6 +273,8 @@ class _Reader:
                 return [self._plain(node)]
 
     def _if(self, node: c_ast.If) -> list[c_ast.Node]:
+        if guarded(node) is not None:
+            return []
         body = node.iftrue.block_items or [] if isinstance(node.iftrue, c_ast.Compound) else []
         if any(isinstance(item, c_ast.Return) for item in body):
             self._mannered(node, odd_failure(node, self.allocated))
