@@ -11,10 +11,9 @@ from polyopt.errors import AliasError, ArgumentError, shown
 from polyopt.ir.types import BF16
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from polyopt.codegen.signature import Argument, CProgram
-    from polyopt.ir.indices import IndexArray
     from polyopt.runtime.arrays import NumPyArray
 
 
@@ -85,12 +84,13 @@ def check_indices(
     arrays: Sequence[NumPyArray | None],
     shapes: Sequence[Sequence[int]],
     *,
-    done: Collection[IndexArray] = (),
+    runs: bool = False,
 ) -> None:
-    """Refuse subscripts in index arrays that leave what they index, but for those that are
-    ``done``. Raises ``ArgumentError``."""
+    """Refuse subscripts in index arrays that leave what they index; where a call ``runs``, but for
+    those that its C compares itself. Raises ``ArgumentError``."""
     if not program.indices:
         return
+    done = program.checked_indices if runs else ()
     position = {argument.name: k for k, argument in enumerate(arguments)}
     for found in program.indices:
         array = arrays[position[found.array]]

@@ -33,12 +33,11 @@ from polyopt.runtime.sizes import SizeSolver
 from polyopt.runtime.views.calls import Views, are_plain, run_on_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from polyopt.codegen.signature import Argument, CProgram
     from polyopt.codegen.validate.on_build import CodeCheck
-    from polyopt.ir.indices import IndexArray
     from polyopt.isl import Set
     from polyopt.runtime.build import Built
     from polyopt.runtime.measuring.repeat import Timing
@@ -150,10 +149,9 @@ class Kernel(KernelQuestions, KernelExports):
         if not are_plain(arrays):
             return run_on_views(self, arrays, rest, threads)
         layout = self._layout(arrays, rest)
-        starts = self._complete(arrays, layout, done=self.program.checked_indices)
+        starts = self._complete(arrays, layout, runs=True)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
-        status = self._function(*prepared)
-        if status:
+        if status := self._function(*prepared):
             check_indices(self.program, self.arrays, arrays, layout.shapes)  # which element it was
             check_status(self.name, status)
         results = tuple(arrays[i] for i in self._outputs)
@@ -391,12 +389,9 @@ class Kernel(KernelQuestions, KernelExports):
         self._layouts[key] = layout
         return layout
 
-    def _complete(
-        self, arrays: list[Any], layout: _Layout, done: Collection[IndexArray] = ()
-    ) -> list[int]:
-        """The addresses of all arrays: outputs not given are allocated, shared memory refused, and
-        subscripts in index arrays but for those that are ``done`` where they are used."""
-        check_indices(self.program, self.arrays, arrays, layout.shapes, done=done)
+    def _complete(self, arrays: list[Any], layout: _Layout, *, runs: bool = False) -> list[int]:
+        """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
+        check_indices(self.program, self.arrays, arrays, layout.shapes, runs=runs)
         starts = [0 if array is None else array.ctypes.data for array in arrays]
         for index in self._outputs:
             if arrays[index] is not None:

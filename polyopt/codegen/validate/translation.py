@@ -28,6 +28,7 @@ from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.readback.emitted import parse_emitted
+from polyopt.frontend.c.readback.index_guards import unguarded
 from polyopt.frontend.c.readback.parallel_loops import unmarked
 from polyopt.ir.block import Block
 from polyopt.ir.halves import narrowed
@@ -113,7 +114,7 @@ class ReadBack:
         promised = self.program.checked_indices
         indices = [replace(i, array=self.names[i.array], target=self.names[i.target])
                    for i in promised]  # fmt: skip
-        if used := self._parsed.unguarded(indices):
+        if used := unguarded(self._parsed, indices):
             message = f"the C of {self.program.name} does not check {used} where it uses it"
             raise InternalError(message)
 

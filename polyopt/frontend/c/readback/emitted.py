@@ -30,7 +30,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
-from polyopt.frontend.c.readback.index_guards import guarded, unguarded
+from polyopt.frontend.c.readback.index_guards import guarded
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
 from polyopt.frontend.c.readback.lanes import with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
 
     from polyopt.frontend.c.readback.declared import Shape
     from polyopt.frontend.c.syntax.preprocess import Preprocessed
-    from polyopt.ir.indices import IndexArray
     from polyopt.ir.scop import Scop
     from polyopt.isl import Set
 
@@ -94,10 +93,6 @@ class Emitted:
     program: Preprocessed
     locator: Locator
     tree: c_ast.FileAST
-
-    def unguarded(self, indices: Iterable[IndexArray]) -> str:
-        """What of such index arrays is used without a check there; empty where nothing is."""
-        return unguarded(functions_of(self.tree)[self.name], indices)
 
     def scop(
         self,
@@ -430,8 +425,7 @@ class _Reader:
     def _lanes_of(self, target: c_ast.Node) -> int:
         if isinstance(target, c_ast.ID):
             return self.vectors.get(target.name, 0)
-        kind = vector_at(target)
-        return kind[1] if kind else 0
+        return (vector_at(target) or (None, 0))[1]
 
     def _in_vectors(self, node: c_ast.If) -> c_ast.Node:
         try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
+from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.readback.declared import arrays_among, names_in
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import nodes
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from polyopt.frontend.c.readback.declared import Shape
+    from polyopt.frontend.c.readback.emitted import Emitted
     from polyopt.ir.indices import IndexArray
 
 #: the status that tells of it
@@ -49,10 +51,11 @@ def _unsigned(node: c_ast.Node) -> c_ast.Node | None:
     return node.expr if is_cast else None
 
 
-def unguarded(function: c_ast.FuncDef, indices: Iterable[IndexArray]) -> str:
+def unguarded(emitted: Emitted, indices: Iterable[IndexArray]) -> str:
     """A load of an index array that is not checked where it is used, or a check of another, as
     text; empty if there is none. Of each index array all loads have to be subscripts of its target,
     below its extent, and each check has to be of one of them."""
+    function = functions_of(emitted.tree)[emitted.name]
     shapes = arrays_among(function)
     left = {guard for node in nodes(function.body) if (guard := _text(node))}
     for found in indices:
