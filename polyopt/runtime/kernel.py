@@ -13,7 +13,7 @@ import numpy as np
 from polyopt.arguments import checks_methods
 from polyopt.codegen.target import Target, target
 from polyopt.errors import ArgumentError, CompilerFailedError, shown
-from polyopt.runtime.arrays import aligned_copy, empty_at
+from polyopt.runtime.arrays import aligned_copy, as_result, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
 from polyopt.runtime.callsignature import call_signature
@@ -154,8 +154,7 @@ class Kernel(KernelQuestions, KernelExports):
         if status := self._function(*prepared):
             check_indices(self.program, self.arrays, arrays, layout.shapes)  # which element it was
             check_status(self.name, status)
-        results = tuple(arrays[i] for i in self._outputs)
-        return results[0] if len(results) == 1 else results
+        return as_result([arrays[i] for i in self._outputs])
 
     def benchmark(
         self, *args: object, threads: int | None = None, seconds: float = 0.5, **named: object
