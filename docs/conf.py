@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 
 import polyopt
+from docs.release import versions
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -54,6 +56,14 @@ html_theme = "furo"
 html_title = f"polyopt {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html", "sidebar/versions.html", "sidebar/search.html",
+        "sidebar/scroll-start.html", "sidebar/navigation.html", "sidebar/scroll-end.html",
+    ]
+}  # fmt: skip
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
@@ -70,6 +80,7 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", copy_notebooks)
     app.connect("source-read", redirect_links)
     app.connect("build-finished", write_llms)
+    app.connect("build-finished", write_versions)
 
 
 def copy_notebooks(app: Sphinx, _: object) -> None:
@@ -103,3 +114,11 @@ def write_llms(app: Sphinx, exception: Exception | None) -> None:
         said = "" if first is None else ": " + " ".join(first.astext().split())
         lines.append(f"- [{env.titles[name].astext()}]({name}.html){said}")
     (app.outdir / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_versions(app: Sphinx, exception: Exception | None) -> None:
+    """Write versions.json, which the list of versions in the sidebar reads (versions.js)."""
+    if exception or app.builder.name != "html":
+        return
+    text = json.dumps(versions(release, Path(app.srcdir).parent), indent=2)
+    (app.outdir / "versions.json").write_text(text + "\n", encoding="utf-8")

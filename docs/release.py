@@ -47,6 +47,24 @@ def newest(requirement: str) -> str:
     return re.match(r"[\w-]+", requirement)[0]
 
 
+def versions(current: str, root: Path = ROOT) -> list[dict[str, object]]:
+    """The versions that have a tag, and the current one, the newest first; without git it alone."""
+    command = ["git", "-C", str(root), "tag", "--list", "v[0-9]*"]
+    try:
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        said = ""
+    tagged = {tag.removeprefix("v") for tag in said.split()}
+    return [
+        {"version": name, "released": name in tagged}
+        for name in sorted(tagged | {current}, key=_numbers, reverse=True)
+    ]
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"[0-9]+", version)]
+
+
 def built(folder: str, stamp: str) -> dict[str, str]:
     """A wheel and a source archive, and their checksums."""
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(ROOT)]

@@ -47,9 +47,10 @@ def little_work(
     ``shared_work`` gives for the same ``sizes``.
 
     Threads start at each entry of a parallel loop: one inside of others needs as much work each
-    time. With ``real`` it is computed in ``double``.
+    time. With ``real`` it is computed in ``double``. Where all sizes are numbers there is nothing
+    that a call would find out: what the plan marks is shared.
     """
-    if work is None:
+    if work is None or not work.symbols:
         return None
     least = _count_of(LEAST_WORK, real=real)
     terms = [

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 class Options:
     """How groups become kernels. ``scheduled=False`` runs their stages as they are written;
     ``cache`` is a directory for compiled ones, the user's unless given; ``check`` validates new C
-    (``None``: unless ``POLYOPT_CHECK`` is off)."""
+    (``None``: unless ``POLYOPT_CHECK`` is off); ``wait_policy`` is ``auto``'s: threads spin from
+    one kernel of a network to the next."""
 
     target: str | Target = "native"
     cc: str | None = None
     scheduled: bool = True
     cache: str | None = None
     check: bool | None = None
+    wait_policy: str = "active"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,7 @@ def _operators(group: Group) -> tuple[Operator, ...]:
 
 def _found_or_made(graph: Graph, group: Group, options: Options) -> Planned:
     start = perf_counter()
-    choices = signature(graph, group), options.scheduled
+    choices = signature(graph, group), options.scheduled, options.wait_policy
     # nothing tells when functions of the user's change
     known = all(o.is_shipped and o.schedule is None for o in _operators(group))
     cache = PlanCache.of(options.target, options.cache) if known else None
@@ -169,7 +171,9 @@ def plan_group(
     own = get_operator(group.nodes[0].op).schedule if len(group.nodes) == 1 else None
     if own is None:
         known = {name: n for name, n in (usual or {}).items() if name in lowered.scop.params}
-        return auto(lowered.scop, target=options.target, sizes=known)
+        return auto(
+            lowered.scop, target=options.target, sizes=known, wait_policy=options.wait_policy
+        )
     found = own(Plan(lowered.scop))
     if not isinstance(found, Plan):
         msg = f"the schedule of {group.nodes[0].op} returned no plan"

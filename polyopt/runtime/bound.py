@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any
 
 from polyopt.codegen.ast.nodes import BAD_INDEX
@@ -39,6 +40,27 @@ class BoundKernel:
     def replace(self, argument: str, address: int) -> None:
         """Let an array argument be the memory at an address from now on."""
         self._prepared[self._slots[argument]] = address
+
+    @property
+    def words(self) -> tuple[Any, ...]:
+        """What its C function gets before the number of threads: addresses, sizes and scalars."""
+        return tuple(self._prepared[:-1])
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The types of these for ``ctypes``."""
+        function: Any = self._function
+        return tuple(function.argtypes[:-1])
+
+    @property
+    def address(self) -> int:
+        """Where its C function is."""
+        function: Any = self._function
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    def slot(self, argument: str) -> int:
+        """The position of an array argument among the words."""
+        return self._slots[argument]
 
     def set_threads(self, threads: int) -> None:
         """How many threads the calls from now on may use."""

@@ -5,7 +5,8 @@ An entry is a directory ``<key>/`` with ``kernel.c``, ``kernel.so`` and ``entry.
 made under another name and renamed when complete, so a reader sees all of it or nothing.
 Libraries are code that we run: the directory has to be ours, and an entry says for which key it
 was made, with checksums of the C text and the library. One that does not fit is made anew, and the
-logger ``polyopt`` says why. Beside them ``plans/<key>`` has what was planned, after its checksum.
+logger ``polyopt`` says why. Beside them ``plans/<key>`` has what was planned, and ``probes/<key>``
+what a compiler was asked, each after its checksum.
 """
 
 from __future__ import annotations
@@ -111,29 +112,46 @@ class KernelCache:
 
     def plan(self, key: str) -> bytes | None:
         """What ``keep_plan`` stored under a key; ``None`` where there is nothing that fits."""
+        return self._read(self._plans / key)
+
+    def keep_plan(self, key: str, content: bytes) -> None:
+        """Store what was planned, as far as it can be written."""
+        self._write(self._plans / key, content)
+
+    def probe(self, key: str) -> str | None:
+        """A compiler's answer that ``keep_probe`` stored under a key; ``None`` where there is
+        nothing that fits."""
+        found = self._read(self._probes / key)
+        return None if found is None else found.decode(errors="replace")
+
+    def keep_probe(self, key: str, answer: str) -> None:
+        """Store a compiler's answer, as far as it can be written."""
+        self._write(self._probes / key, answer.encode())
+
+    def _read(self, file: Path) -> bytes | None:
         try:
             self._prepare()
-            file = self._plans / key
             status = file.lstat()
             if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
                 return None
             digest, _, content = file.read_bytes().partition(b"\n")
         except (OSError, CacheError):
             return None
-        whole = digest == hashlib.sha256(key.encode() + content).hexdigest().encode()
-        return content if whole else None
+        return content if digest == _digest_under(file.name, content) else None
 
-    def keep_plan(self, key: str, content: bytes) -> None:
-        """Store what was planned, as far as it can be written."""
-        digest = hashlib.sha256(key.encode() + content).hexdigest().encode()
+    def _write(self, file: Path, content: bytes) -> None:
         with contextlib.suppress(OSError, CacheError):
             self._prepare()
-            self._plans.mkdir(mode=0o700, exist_ok=True)
-            write_whole(self._plans / key, digest + b"\n" + content)
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            write_whole(file, _digest_under(file.name, content) + b"\n" + content)
 
     @property
     def _plans(self) -> Path:
         return self.directory / "plans"
+
+    @property
+    def _probes(self) -> Path:
+        return self.directory / "probes"
 
     def list(self) -> list[CacheEntry]:
         """All entries, the oldest first."""
@@ -141,16 +159,17 @@ class KernelCache:
 
     def size(self) -> int:
         """Bytes on disk."""
-        plans = (file.stat().st_size for file in self._plans.glob("*"))
-        return sum(entry.bytes for entry in self._entries()) + sum(plans)
+        others = (*self._plans.glob("*"), *self._probes.glob("*"))
+        used = (file.stat().st_size for file in others)
+        return sum(entry.bytes for entry in self._entries()) + sum(used)
 
     def clear(self) -> int:
-        """Remove every entry, plans, and what failed or interrupted builds left; how many entries
-        there were."""
+        """Remove every entry, plans, compilers' answers, and what failed or interrupted builds
+        left; how many entries there were."""
         entries = self.list()
         for entry in entries:
             shutil.rmtree(entry.path, ignore_errors=True)
-        others = (self.directory / "failed", self._plans)
+        others = (self.directory / "failed", self._plans, self._probes)
         for leftover in (*self.directory.glob(".build-*"), *others):
             shutil.rmtree(leftover, ignore_errors=True)
         shutil.rmtree(self.directory / "locks", ignore_errors=True)
@@ -258,6 +277,11 @@ class KernelCache:
         notes = [note.replace(str(made / SOURCE), str(kept)) for note in shown.notes]
         notes.append(f"the C text is kept in {kept}")
         return CompilerFailedError(shown.message, notes=notes, hint=shown.hint)
+
+
+def _digest_under(key: str, content: bytes) -> bytes:
+    """A checksum of what is stored under a key: it fits under no other."""
+    return hashlib.sha256(key.encode() + content).hexdigest().encode()
 
 
 def _checksum(file: Path) -> str:

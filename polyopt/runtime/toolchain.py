@@ -17,18 +17,20 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
+from polyopt.codegen.target import cpu_id
 from polyopt.errors import (
     CompilerFailedError,
     CompilerMissingError,
     InvalidOptionError,
     PolyoptError,
 )
+from polyopt.runtime.cache import KernelCache, content_key
 from polyopt.runtime.processes import run_group
 from polyopt.runtime.reports.clang import FLAGS, read_clang
 from polyopt.runtime.reports.gcc import FLAG, OLDEST, read_gcc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from polyopt.runtime.reports.notes import CompilerReport
 
@@ -95,7 +97,7 @@ class Toolchain:
 
     @property
     def has_openmp(self) -> bool:
-        """Whether it compiles and links OpenMP code; found out once per process."""
+        """Whether it compiles and links OpenMP code; found out once."""
         return _compiles(self, _OPENMP_PROBE, ("-fopenmp",))
 
     def __str__(self) -> str:
@@ -307,6 +309,10 @@ def _own_flags(toolchain: Toolchain) -> tuple[str, ...]:
 @cache
 def _tuned_for(toolchain: Toolchain, flags: tuple[str, ...]) -> str:
     """The processor whose costs gcc goes by under these flags; "" where it does not say."""
+    return _kept(toolchain, ("tuned", *flags), lambda: _asked_tuning(toolchain, flags))
+
+
+def _asked_tuning(toolchain: Toolchain, flags: tuple[str, ...]) -> str:
     command = [*toolchain.command, *flags, "-Q", "--help=target"]
     try:
         done = run_group(command, 30, {**os.environ, "LC_ALL": "C"})
@@ -318,7 +324,13 @@ def _tuned_for(toolchain: Toolchain, flags: tuple[str, ...]) -> str:
 
 @cache
 def _compiles(toolchain: Toolchain, text: str, flags: tuple[str, ...]) -> bool:
-    """Whether a compiler makes a library of some C with these flags; tried once per process."""
+    """Whether a compiler makes a library of some C with these flags."""
+    question = ("compiles", text, *flags)
+    return bool(_kept(toolchain, question, lambda: _tried(toolchain, text, flags)))
+
+
+def _tried(toolchain: Toolchain, text: str, flags: tuple[str, ...]) -> str:
+    """What is kept of one that does; else nothing."""
     try:
         with tempfile.TemporaryDirectory(prefix="polyopt-") as directory:
             source = Path(directory, "probe.c")
@@ -326,8 +338,28 @@ def _compiles(toolchain: Toolchain, text: str, flags: tuple[str, ...]) -> bool:
             library = Path(directory, "probe.so")
             toolchain.compile_library(source, library, flags, timeout_s=min(60, _timeout()))
     except CompilerFailedError:
-        return False
+        return ""
     except OSError as error:
         msg = f"the C compiler could not be tried: {error.strerror}"
         raise CompilerFailedError(msg, hint="make room, or set TMPDIR") from None
-    return True
+    return "yes"
+
+
+def _kept(toolchain: Toolchain, question: tuple[str, ...], ask: Callable[[], str]) -> str:
+    """A compiler's answer, from the kernel cache where some process has asked before.
+
+    An empty one is asked for anew in each: what a compiler lacks may be installed later. Answers
+    under ``-march=native`` are those of one processor.
+    """
+    if not toolchain.identity:  # nothing says whether it is the one that was asked
+        return ask()
+    machine = cpu_id() if "-march=native" in question else ""
+    key = content_key(*toolchain.command, toolchain.version, toolchain.identity, machine, *question)
+    kernels = KernelCache()
+    known = kernels.probe(key)
+    if known:
+        return known
+    answer = ask()
+    if answer:
+        kernels.keep_probe(key, answer)
+    return answer

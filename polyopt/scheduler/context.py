@@ -42,5 +42,7 @@ class SearchContext:
     cautious: bool = False
     #: floating sums may be added up in any order
     reassociate: bool = False
+    #: threads spin between parallel regions (OpenMP's active wait policy): none has to be woken
+    spinning: bool = False
     #: plans that were made and not taken, by what they are
     tried: dict[str, Plan] = field(default_factory=dict[str, "Plan"], compare=False)

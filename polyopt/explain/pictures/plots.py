@@ -192,6 +192,8 @@ class Roof:
     #: 10^9 bytes per second, and 10^9 operations per second
     bandwidth_gbs: float
     peak_gflops: float
+    #: the operations of that peak: those of another type may be faster or slower
+    arithmetic: str = "f32 multiply-adds"
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,8 @@ def draw_roofline(roofs: Sequence[Roof], spots: Sequence[Spot]) -> Picture:
         shapes.append(Line(*ends, INK, 1.6, dashed=bool(number)))
         flat = across(ridge), up(roof.peak_gflops), across.end, up(roof.peak_gflops)
         shapes.append(Line(*flat, INK, 1.6, dashed=bool(number)))
-        told = f"{roof.name}: {roof.bandwidth_gbs:.3g} GB/s, {roof.peak_gflops:.3g} Gop/s"
+        told = (f"{roof.name}: {roof.bandwidth_gbs:.3g} GB/s, "
+                f"{roof.peak_gflops:.3g} Gop/s of {roof.arithmetic}")  # fmt: skip
         shapes.append(Text(across.end, up(roof.peak_gflops) - 6, told, 10, "end"))
     taken: list[tuple[float, float]] = []
     for number, spot in enumerate(spots):

@@ -11,6 +11,7 @@ import numpy as np
 
 from polyopt.arguments import checks_methods
 from polyopt.errors import ArgumentError, InvalidOptionError
+from polyopt.graph.execution.dispatch import KernelSequence, may_dispatch
 from polyopt.graph.execution.memory import Lifetime, plan_memory
 from polyopt.graph.ir.graph import array_dtype
 from polyopt.graph.ir.open import Open
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from polyopt.graph.planning import Options
     from polyopt.graph.reasons import NetworkExplanation
     from polyopt.runtime.bound import BoundKernel
+    from polyopt.runtime.kernel import Kernel
 
 #: numbers of open sizes for which a model keeps memory and calls
 _MOST_KEPT = 4
@@ -213,15 +215,36 @@ class Model:
         for root, (shape, dtype, size) in self._results.items():
             places[root], addresses[root] = empty_at(shape, dtype, size)
         with self._lock:
-            self._let(addresses, threads)
-            for call, _ in self._bound:
-                call()
+            self._run(addresses, threads)
             found = [self._place(name, places) for name in self.graph.outputs]
         fresh = [self._roots[name] for name in self.graph.outputs]
         return tuple(
             place if root in self._results and root not in fresh[:number] else place.copy()
             for number, (place, root) in enumerate(zip(found, fresh, strict=True))
         )
+
+    @cached_property
+    def _sequence(self) -> KernelSequence | None:
+        """All steps as one call of C, where they can be."""
+        if not self.calls or not may_dispatch(self.calls):
+            return None
+        fed = {(k, a): name for k, (_, fed) in enumerate(self._bound) for a, name in fed}
+        return KernelSequence(self.calls, fed)
+
+    @cached_property
+    def _threaded(self) -> Kernel:
+        """A kernel that can use several threads, or else the first one."""
+        kernels = [step.kernel.kernel for step in self.steps]
+        return next((k for k in kernels if k.built.uses_openmp), kernels[0])
+
+    def _run(self, addresses: Mapping[str, int], threads: int | None) -> None:
+        """All steps, on inputs and outputs at addresses."""
+        if self._sequence is not None:
+            self._sequence(addresses, self._threaded.thread_count(threads))
+            return
+        self._let(addresses, threads)
+        for call in self.calls:
+            call()
 
     @cached_property
     def _results(self) -> Mapping[str, tuple[tuple[int, ...], np.dtype[Any], int]]:

@@ -72,38 +72,39 @@ class Costs:
     region: float
 
 
-#: Costs of typical machines by instruction set, ``shared`` as one core has it. Instructions are
-#: from LLVM's scheduling models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``.
-#: ``avx512`` is Zen 4, as ``bench/costs.c`` measured it. Divisions of integers differ most: tens of
-#: cycles on Skylake, 7 on Zen 4. Bandwidths, calls and starts, of which such models do not tell,
-#: are guesses by those that were measured. ``overlap`` is fitted, for all (``docs/model.md``).
+#: Costs of typical machines by instruction set, ``shared`` and ``region`` as one core has it:
+#: threads that end a region count down one number in turn. Instructions are from LLVM's scheduling
+#: models: Skylake for ``generic`` and ``avx2``, Neoverse N1 for ``neon``. ``avx512`` is Zen 4, as
+#: ``bench/costs.c`` measured it. Divisions of integers differ most: tens of cycles on Skylake, 7 on
+#: Zen 4. Bandwidths, calls and starts, of which such models do not tell, are guesses by those that
+#: were measured; a region is that of Zen 3. ``overlap`` is fitted, for all (``docs/model.md``).
 _TYPICAL = {
     # no fused multiply-adds: half of the operations take two instructions
     "generic": Costs(
         clock=3.5, load=0.5, split=0.5, store=1.0, arithmetic=0.7, scalar=0.25, latency=4.0,
         divide=0.22, gather=1.0, call=16.0, integer_divide=20.0, start=6.0, vector_start=8.0,
         bandwidth=(20.0, 12.0, 6.0), shared=(20.0, 12.0, 10.0),
-        overlap=1.5, exposed=0.4, region=3000.0,
+        overlap=1.5, exposed=0.4, region=345.0,
     ),
     "avx2": Costs(
         clock=3.5, load=0.5, split=0.5, store=1.0, arithmetic=0.5, scalar=0.25, latency=4.0,
         divide=0.2, gather=1.2, call=16.0, integer_divide=20.0, start=6.0, vector_start=12.0,
         bandwidth=(28.0, 16.0, 6.0), shared=(28.0, 16.0, 10.0),
-        overlap=1.5, exposed=0.4, region=3000.0,
+        overlap=1.5, exposed=0.4, region=345.0,
     ),
     # loads and stores of two halves each
     "avx512": Costs(
         clock=3.7, load=1.0, split=0.5, store=2.0, arithmetic=0.75, scalar=0.25, latency=3.0,
         divide=0.12, gather=1.2, call=16.0, integer_divide=7.0, start=0.4, vector_start=7.0,
         bandwidth=(31.0, 27.0, 5.8), shared=(29.0, 26.0, 10.0),
-        overlap=1.5, exposed=0.4, region=490.0,
+        overlap=1.5, exposed=0.4, region=245.0,
     ),
     # two pipes for loads and two for arithmetic; an addition takes 2 cycles, a multiply-add 4
     "neon": Costs(
         clock=2.8, load=0.5, split=0.5, store=1.0, arithmetic=0.5, scalar=0.25, latency=3.0,
         divide=0.44, gather=1.0, call=20.0, integer_divide=12.0, start=6.0, vector_start=8.0,
         bandwidth=(16.0, 8.0, 6.0), shared=(16.0, 8.0, 16.0),
-        overlap=1.5, exposed=0.4, region=3000.0,
+        overlap=1.5, exposed=0.4, region=345.0,
     ),
 }  # fmt: skip
 
@@ -121,7 +122,11 @@ def typical_costs(target: Target) -> Costs:
     """
     costs = _TYPICAL.get(target.isa, _TYPICAL["generic"])
     second, last, memory = costs.shared
-    return replace(costs, shared=(second * target.cores, last * target.cores, memory))
+    return replace(
+        costs,
+        shared=(second * target.cores, last * target.cores, memory),
+        region=costs.region * target.cores,
+    )
 
 
 @dataclass(frozen=True)

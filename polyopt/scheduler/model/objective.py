@@ -160,7 +160,11 @@ def least_shared(model: SearchContext) -> float:
 
 
 def woken(model: SearchContext) -> float:
-    """Nanoseconds to wake threads and to wait for the last of them. They may sleep, which costs are
-    not measured with: it takes as long as the operations below which calls start none."""
+    """Nanoseconds to start threads and to wait for the last of them.
+
+    Unless they spin they may sleep, which costs are not measured with: to wake them takes as long
+    as the operations below which calls start none.
+    """
     costs = costs_of(model.target)
-    return costs.region + LEAST_WORK * costs.arithmetic / costs.clock
+    asleep = 0.0 if model.spinning else LEAST_WORK * costs.arithmetic / costs.clock
+    return costs.region + asleep

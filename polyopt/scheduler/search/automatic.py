@@ -48,10 +48,13 @@ if TYPE_CHECKING:
 
 __all__ = ["affine", "auto", "candidates"]
 
+#: OpenMP's, of ``OMP_WAIT_POLICY``
+WAIT_POLICIES = ("passive", "active")
+
 
 @checks_arguments
 @exclusive()
-def auto(
+def auto(  # noqa: PLR0913  (an option each)
     scop: Scop,
     *,
     target: str | Target = "native",
@@ -60,6 +63,7 @@ def auto(
     fusion: str = "output",
     reassociate: bool = False,
     measure: bool = False,
+    wait_policy: str = "passive",
     operations: int = SEARCH_BUDGET,
 ) -> Plan:
     """A fast plan for a program, with no schedule written.
@@ -83,6 +87,11 @@ def auto(
     are shared by threads in blocks. Results differ from the source's by rounding, and are the
     same for each number of threads. The proof names them.
 
+    ``wait_policy`` is OpenMP's. With ``"passive"`` threads may sleep when a call comes, and only
+    loops that take longer than waking them are shared; with ``"active"`` they spin, as between the
+    kernels of a network or calls in a loop, and shorter ones are shared, too. It changes what pays
+    and nothing else: ``OMP_WAIT_POLICY`` sets what threads do.
+
     ``operations`` bounds what isl does in the search, the same on every machine: a step that finds
     none left leaves the plan as it was, and remarks say so. The last proof has its own budget, and
     a plan that it does not accept gives way to the source's order, as an order of isl's does that
@@ -92,13 +101,14 @@ def auto(
     in turn, on this machine, for a second at the given sizes: the fastest is kept, and the model's
     choice unless another is clearly faster. ``candidates`` shows all of them.
 
-    Raises ``InvalidOptionError`` for an unknown target, size or heuristic, and for plans to be
-    measured that are for another machine; ``OutOfBoundsError`` or ``UninitializedError`` for a
-    program that leaves its arrays or reads what nothing wrote.
+    Raises ``InvalidOptionError`` for an unknown target, size, heuristic or policy, and for plans
+    to be measured that are for another machine; ``OutOfBoundsError`` or ``UninitializedError`` for
+    a program that leaves its arrays or reads what nothing wrote.
     """
+    _check_policy(wait_policy)
     if measure:
         _check_measurable(target)
-    asked = _Asked(target, sizes, tile, fusion, reassociate, operations)
+    asked = _Asked(target, sizes, tile, fusion, reassociate, wait_policy, operations)
     return winner(race(asked.candidates(scop))) if measure else asked.search(Plan(scop), {})
 
 
@@ -110,14 +120,14 @@ def continued(
 
     Arguments, and what is raised, are those of ``auto``.
     """
-    asked = _Asked(target, sizes, True, "output", reassociate, SEARCH_BUDGET)
+    asked = _Asked(target, sizes, True, "output", reassociate, "passive", SEARCH_BUDGET)
     found = asked.search(plan, {})
     return replace(found, remarks=(*plan.remarks, *found.remarks))
 
 
 @checks_arguments
 @exclusive()
-def candidates(
+def candidates(  # noqa: PLR0913  (an option each)
     scop: Scop,
     *,
     target: str | Target = "native",
@@ -126,6 +136,7 @@ def candidates(
     fusion: str = "output",
     reassociate: bool = False,
     measure: bool = False,
+    wait_policy: str = "passive",
     operations: int = SEARCH_BUDGET,
 ) -> Candidates:
     """The plans that ``auto`` chooses from, with predicted times, and measured ones if asked.
@@ -133,10 +144,20 @@ def candidates(
     ``measure`` times calls, and each nest in them. The first is its choice, the last the source's
     order. Arguments, and what is raised, are those of ``auto``.
     """
+    _check_policy(wait_policy)
     if measure:
         _check_measurable(target)
-    found = _Asked(target, sizes, tile, fusion, reassociate, operations).candidates(scop)
+    found = _Asked(target, sizes, tile, fusion, reassociate, wait_policy, operations).candidates(
+        scop
+    )
     return race(found, nests=True) if measure else found
+
+
+def _check_policy(wait_policy: str) -> None:
+    """Raises ``InvalidOptionError`` for a policy that OpenMP has not."""
+    if wait_policy not in WAIT_POLICIES:
+        message = f"there is no wait policy {wait_policy!r}"
+        raise InvalidOptionError(message, hint=f"there are: {', '.join(WAIT_POLICIES)}")
 
 
 def _check_measurable(target: str | Target) -> None:
@@ -155,6 +176,7 @@ class _Asked:
     tile: bool
     fusion: str
     reassociate: bool
+    wait_policy: str
     operations: int
 
     @property
@@ -176,6 +198,7 @@ class _Asked:
             numbers,
             frozenset(scop.params) - frozenset(self.sizes or ()),
             reassociate=self.reassociate,
+            spinning=self.wait_policy == "active",
             tried=tried,
         )
         allowed = budget(self.operations, "the search")

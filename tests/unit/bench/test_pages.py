@@ -193,6 +193,14 @@ def test_names_are_escaped():
     assert "a < b & c" in [e.text for e in parsed(svg).iter(f"{SVG}text")]
 
 
+def test_long_names_of_groups_fit_into_the_chart():
+    name = "convolution + BN + ReLU + MaxPool"
+    svg = bar_chart("t", ["a"], [Group(name, (Bar(1.0, 0.9, 1.1),))], note="n")
+    said = next(e for e in parsed(svg).iter() if e.text == name)
+    # sans-serif of 12 pixels is half as wide as it is high, at least
+    assert float(said.get("x")) - 6 * len(name) > 0
+
+
 def test_empty_charts_are_charts():
     assert parsed(bar_chart("t", ["a"], [], note="n")) is not None
     assert "no points" in curve_chart("t", [Curve("c", ())], across="x", up="y")

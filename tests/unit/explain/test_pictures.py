@@ -376,3 +376,12 @@ def test_an_array_that_two_nests_compute_stands_in_one() -> None:
     assert picture.label == "stages of mm2 in 2 nests"
     texts = [s.text for s in picture.shapes if isinstance(s, Text)]
     assert [texts.count(name) for name in ("A", "B", "C", "tmp", "D")] == [1, 1, 1, 1, 1]
+
+
+def test_a_roof_says_which_operations_it_counts():
+    spots = [Spot("blur", 0.5, 3.0)]
+    floats = draw_roofline([Roof("1 thread", 10.0, 50.0)], spots).svg
+    bytes_ = draw_roofline([Roof("1 thread", 10.0, 50.0, "u8 additions")], spots).svg
+    assert "Gop/s of f32 multiply-adds" in floats
+    assert "Gop/s of u8 additions" in bytes_
+    assert "multiply-adds" not in bytes_

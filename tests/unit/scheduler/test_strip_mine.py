@@ -9,6 +9,7 @@ import pytest
 
 import polyopt as po
 from polyopt.codegen.target import target
+from polyopt.errors import InvalidOptionError
 
 SQUARES = """
 void squares(long n, const %(type)s a[restrict n], %(type)s b[restrict n], %(type)s c[restrict n])
@@ -81,18 +82,51 @@ def test_each_call_decides_where_nobody_gave_the_size(kind):
 def test_work_beyond_an_int_of_c_is_enough(length, tested):
     """Its literals' product would overflow, and threads would not start."""
     text = f"""
-    void f(const float a[restrict {length}][1024], const float b[restrict 1024][1024],
-           float c[restrict {length}][1024])
+    void f(int n, const float a[restrict {length}][1024][n], const float b[restrict 1024][1024],
+           float c[restrict {length}][1024][n])
     {{
         for (int i = 0; i < {length}; i++)
             for (int j = 0; j < 1024; j++)
                 for (int k = 0; k < 1024; k++)
-                    c[i][j] += a[i][k] * b[k][j] + 1;
+                    for (int m = 0; m < n; m++)
+                        c[i][j][m] += a[i][k][m] * b[k][j] + 1;
     }}
     """
     plan = po.auto(po.parse_c(text), target=MACHINE)
     assert "parallel" in str(plan)
     assert ("too little work to share" in plan.emit().source) == tested
+
+
+def test_calls_whose_sizes_are_numbers_test_nothing():
+    """The plan has seen all that a call could see."""
+    text = "void f(float a[LENGTH]) { for (int i = 0; i < LENGTH; i++) a[i] = a[i] * 2 + 1; }"
+    for length, known in (("4000000", True), ("n", False)):
+        given = text.replace("LENGTH", length).replace("f(", "f(" if known else "f(int n, ", 1)
+        source = po.auto(po.parse_c(given), target=MACHINE).emit().source
+        assert "omp parallel" in source
+        assert ("too little work to share" in source) != known
+
+
+@pytest.mark.parametrize(("length", "policy", "shared"), [
+    (1 << 16, "passive", False), (1 << 16, "active", True), (1 << 21, "passive", True),
+    (256, "active", False),
+])  # fmt: skip
+def test_threads_that_spin_share_shorter_loops(length, policy, shared):
+    """None has to be woken: a region starts them at once."""
+    text = (
+        f"void f(float a[{length}]) {{ for (int i = 0; i < {length}; i++) a[i] = a[i] * 2 + 1; }}"
+    )
+    plan = po.auto(po.parse_c(text), target=MACHINE, wait_policy=policy)
+    assert ("omp parallel" in plan.emit().source) == shared
+
+
+def test_a_wait_policy_that_openmp_has_not_is_refused():
+    """By name, with those that it has."""
+    scop = po.parse_c("void f(float a[9]) { for (int i = 0; i < 9; i++) a[i] += 1; }")
+    for search in (po.auto, po.candidates):
+        with pytest.raises(InvalidOptionError, match="no wait policy 'spin'") as caught:
+            search(scop, wait_policy="spin")
+        assert "passive, active" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""Kernels called one after another by one call of C.
+
+A call from Python takes about two microseconds, as long as a small kernel: a network of many such
+would spend half of its time between them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from polyopt.codegen.signature import CProgram
+from polyopt.codegen.target import target
+from polyopt.runtime.bound import check_status
+from polyopt.runtime.build import build_library
+from polyopt.runtime.load import load_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from polyopt.runtime.bound import BoundKernel
+
+#: addresses and sizes of a kernel that C calls: a case for each number of them
+MOST_ARGUMENTS = 64
+#: what a word may be: both are passed alike where a pointer has 64 bits
+_WORDS = {ctypes.c_void_p, ctypes.c_int64}
+_SOURCE = """/* Calls kernels in turn. */
+#include <stdint.h>
+
+typedef int64_t I;
+
+/*
+ * Kernel k takes counts[k] addresses and sizes, one kernel's after another's in words, and the
+ * number of threads. Returns 0, or 256 * k + s where kernel k ended with status s.
+ */
+int dispatch(I kernels, const I *functions, const I *counts, const I *words, int threads)
+{
+    for (I k = 0; k < kernels; k++) {
+        const I *w = words;
+        const uintptr_t f = (uintptr_t)functions[k];
+        int status = 1;
+        switch (counts[k]) {
+%s
+        }
+        if (status) {
+            return (int)(256 * k + status);
+        }
+        words += counts[k];
+    }
+    return 0;
+}
+"""
+
+
+class KernelSequence:
+    """Bound kernels as one call. ``fed`` are the arguments that each call gives anew: by number of
+    the kernel and argument, what they are called."""
+
+    def __init__(self, calls: Sequence[BoundKernel], fed: Mapping[tuple[int, str], str]) -> None:
+        self._calls = tuple(calls)  # their functions and arrays have to stay
+        words = [call.words for call in calls]
+        starts = [sum(map(len, words[:k])) for k in range(len(words))]
+        self._fed = tuple((starts[k] + calls[k].slot(a), name) for (k, a), name in fed.items())
+        self._words = _array([word for each in words for word in each])
+        self._functions = _array([call.address for call in calls])
+        self._counts = _array([len(each) for each in words])
+
+    def __call__(self, addresses: Mapping[str, int], threads: int) -> None:
+        """Run, with what is given anew at these addresses. Raises ``MemoryError``, or what else
+        a kernel's status tells of."""
+        words = self._words
+        for place, name in self._fed:
+            words[place] = addresses[name]
+        found = _function()(len(self._calls), self._functions, self._counts, words, threads)
+        if found:
+            kernel, status = divmod(found, 256)
+            check_status(self._calls[kernel].name, status)
+
+
+def may_dispatch(calls: Sequence[BoundKernel]) -> bool:
+    """Whether C can call them: all their arguments are addresses and sizes, and not too many."""
+    return ctypes.sizeof(ctypes.c_void_p) == ctypes.sizeof(ctypes.c_int64) and all(
+        set(call.types) <= _WORDS and len(call.types) <= MOST_ARGUMENTS for call in calls
+    )
+
+
+def _array(values: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
+    return (ctypes.c_int64 * len(values))(*values)
+
+
+@cache
+def _function() -> Callable[..., int]:
+    """The C function, compiled once for all networks."""
+    lines: list[str] = []
+    for count in range(MOST_ARGUMENTS + 1):
+        types = ", ".join([*["I"] * count, "int"])
+        given = ", ".join([*(f"w[{n}]" for n in range(count)), "threads"])
+        lines.append(f"        case {count}: status = ((int (*)({types}))f)({given}); break;")
+    prototype = (
+        "int dispatch(I kernels, const I *functions, const I *counts, const I *words, int threads)"
+    )
+    program = CProgram("dispatch", _SOURCE % "\n".join(lines), prototype, (), ())
+    function: Any = load_function(build_library(program, target("generic")).library, program)
+    words = ctypes.POINTER(ctypes.c_int64)
+    function.argtypes = [ctypes.c_int64, words, words, words, ctypes.c_int]
+    return function
