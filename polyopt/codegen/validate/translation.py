@@ -112,6 +112,8 @@ class ReadBack:
         """Raise ``InternalError`` where a subscript from data is used without the check that the C
         promises callers."""
         promised = self.program.checked_indices
+        if not promised:
+            return
         indices = [replace(i, array=self.names[i.array], target=self.names[i.target])
                    for i in promised]  # fmt: skip
         if used := unguarded(self._parsed, indices):
