@@ -47,10 +47,9 @@ def little_work(
     ``shared_work`` gives for the same ``sizes``.
 
     Threads start at each entry of a parallel loop: one inside of others needs as much work each
-    time. With ``real`` it is computed in ``double``. Where all sizes are numbers there is nothing
-    that a call would find out: what the plan marks is shared.
+    time. With ``real`` it is computed in ``double``.
     """
-    if work is None or not work.symbols:
+    if work is None:
         return None
     least = _count_of(LEAST_WORK, real=real)
     terms = [

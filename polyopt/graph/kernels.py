@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from polyopt.codegen.target import core_count, target
+from polyopt.graph.execution.dispatch import dispatcher
 from polyopt.graph.planning import check_of, group_key, planned
 from polyopt.runtime.build import start_build
 from polyopt.runtime.kernel import Kernel
@@ -55,6 +56,8 @@ def compile_groups(
     found: dict[object, GroupKernel] = {key: k for key in keys if (k := _KNOWN.get(key))}
     machine = target(options.target)
     with helpers(core_count()) as pool:
+        # what calls them is for the compiler, too, and not for the first call
+        pool.submit(dispatcher, options.cc, options.cache)
         started: dict[object, _Started] = {}
         for key, group in zip(keys, groups, strict=True):
             if key in found or key in started:

@@ -228,12 +228,13 @@ class Model:
         """All steps as one call of C, where they can be."""
         if not self.calls or not may_dispatch(self.calls):
             return None
-        fed = {(k, a): name for k, (_, fed) in enumerate(self._bound) for a, name in fed}
-        return KernelSequence(self.calls, fed)
+        fed = {(k, a): name for k, (_, own) in enumerate(self._bound) for a, name in own}
+        return KernelSequence(self.calls, fed, cc=self.options.cc, cache=self.options.cache)
 
     @cached_property
     def _threaded(self) -> Kernel:
-        """A kernel that can use several threads, or else the first one."""
+        """A kernel that can use several threads, or else the first one: others ignore how many
+        there are."""
         kernels = [step.kernel.kernel for step in self.steps]
         return next((k for k in kernels if k.built.uses_openmp), kernels[0])
 
@@ -266,13 +267,11 @@ class Model:
 
     def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
         """Let the steps read inputs and write outputs at addresses."""
-        #: by whether a kernel can use several: asked once, and not in each step
-        counts: dict[bool, int] = {}
-        for (call, fed), step in zip(self._bound, self.steps, strict=True):
-            kernel = step.kernel.kernel
-            if kernel.built.uses_openmp not in counts:
-                counts[kernel.built.uses_openmp] = kernel.thread_count(threads)
-            call.set_threads(counts[kernel.built.uses_openmp])
+        if not self.steps:
+            return
+        count = self._threaded.thread_count(threads)
+        for call, fed in self._bound:
+            call.set_threads(count)
             for array, name in fed:
                 call.replace(array, addresses[name])
 

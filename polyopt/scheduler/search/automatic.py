@@ -147,9 +147,8 @@ def candidates(  # noqa: PLR0913  (an option each)
     _check_policy(wait_policy)
     if measure:
         _check_measurable(target)
-    found = _Asked(target, sizes, tile, fusion, reassociate, wait_policy, operations).candidates(
-        scop
-    )
+    asked = _Asked(target, sizes, tile, fusion, reassociate, wait_policy, operations)
+    found = asked.candidates(scop)
     return race(found, nests=True) if measure else found
 
 

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 
 from polyopt.errors import ArgumentError
-from polyopt.graph import compile_model
-from polyopt.graph.execution.dispatch import MOST_ARGUMENTS, KernelSequence, may_dispatch
+from polyopt.graph import compile_graph, compile_model
+from polyopt.graph.execution.dispatch import (
+    MOST_ARGUMENTS,
+    KernelSequence,
+    dispatcher,
+    may_dispatch,
+)
 from polyopt.graph.execution.run import random_inputs
+from polyopt.graph.planning import Options
 from polyopt.runtime.bound import BoundKernel
+from polyopt.runtime.cache import KernelCache
 
 
 def recorded(name, count, log, status=0):
@@ -83,3 +90,16 @@ def test_a_model_runs_alike_by_c_and_by_python(net, monkeypatch):
         for threads in (1, 2):
             for one, two in zip(by_c.run(given, threads), by_python.run(given, 1), strict=True):
                 np.testing.assert_array_equal(one, two)
+
+
+def test_it_is_compiled_where_the_kernels_are_and_before_the_first_call(net, monkeypatch, tmp_path):
+    """With their compiler and in their cache: the user's own may have neither."""
+    monkeypatch.setenv("POLYOPT_CACHE", str(tmp_path / "others"))
+    dispatcher.cache_clear()
+    made = net(2, 5)
+    made.add("y", "relu", "x")
+    own = KernelCache(tmp_path / "own")
+    model = compile_graph(made.graph("y"), options=Options(cache=str(own.directory)))
+    assert {entry.name for entry in own.list()} >= {"dispatch"}
+    model.run(random_inputs(model.graph))
+    assert KernelCache().list() == []

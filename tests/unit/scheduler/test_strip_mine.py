@@ -82,14 +82,13 @@ def test_each_call_decides_where_nobody_gave_the_size(kind):
 def test_work_beyond_an_int_of_c_is_enough(length, tested):
     """Its literals' product would overflow, and threads would not start."""
     text = f"""
-    void f(int n, const float a[restrict {length}][1024][n], const float b[restrict 1024][1024],
-           float c[restrict {length}][1024][n])
+    void f(const float a[restrict {length}][1024], const float b[restrict 1024][1024],
+           float c[restrict {length}][1024])
     {{
         for (int i = 0; i < {length}; i++)
             for (int j = 0; j < 1024; j++)
                 for (int k = 0; k < 1024; k++)
-                    for (int m = 0; m < n; m++)
-                        c[i][j][m] += a[i][k][m] * b[k][j] + 1;
+                    c[i][j] += a[i][k] * b[k][j] + 1;
     }}
     """
     plan = po.auto(po.parse_c(text), target=MACHINE)
@@ -97,14 +96,13 @@ def test_work_beyond_an_int_of_c_is_enough(length, tested):
     assert ("too little work to share" in plan.emit().source) == tested
 
 
-def test_calls_whose_sizes_are_numbers_test_nothing():
-    """The plan has seen all that a call could see."""
-    text = "void f(float a[LENGTH]) { for (int i = 0; i < LENGTH; i++) a[i] = a[i] * 2 + 1; }"
-    for length, known in (("4000000", True), ("n", False)):
-        given = text.replace("LENGTH", length).replace("f(", "f(" if known else "f(int n, ", 1)
-        source = po.auto(po.parse_c(given), target=MACHINE).emit().source
-        assert "omp parallel" in source
-        assert ("too little work to share" in source) != known
+@pytest.mark.parametrize("policy", ["passive", "active"])
+def test_a_call_with_little_work_starts_no_threads(policy):
+    """Also where its sizes are numbers: loops around others are shared whatever their length."""
+    text = """void f(const float a[16][16], float c[16][16])
+    { for (int i = 0; i < 16; i++) for (int j = 0; j < 16; j++) c[i][j] = a[i][j] * 2 + 1; }"""
+    source = po.auto(po.parse_c(text), target=MACHINE, wait_policy=policy).emit().source
+    assert ("too little work to share" in source) == ("omp parallel" in source)
 
 
 @pytest.mark.parametrize(("length", "policy", "shared"), [
