@@ -17,13 +17,14 @@ from polyopt.codegen.passes.distribute_terms import distribute_terms
 from polyopt.codegen.passes.early_exits import early_exits
 from polyopt.codegen.passes.licm import licm
 from polyopt.codegen.passes.nontemporal_stores import NontemporalStores, nontemporal_stores
-from polyopt.codegen.passes.outline import outline
 from polyopt.codegen.passes.scalar_replacement import scalar_replacement
 from polyopt.codegen.passes.speculative_loads import speculative_loads
 from polyopt.codegen.passes.superword_branches import superword_branches
 from polyopt.codegen.passes.table_permute import table_permute
 from polyopt.codegen.passes.transpose_in_registers import transpose_in_registers
 from polyopt.codegen.passes.vector_math import vector_math
+from polyopt.codegen.threads.collapse import collapse
+from polyopt.codegen.threads.outline import outline
 from polyopt.codegen.workarounds.gcc_masked_groups import unmasked
 from polyopt.codegen.workarounds.gcc_slp import chains_apart
 from polyopt.codegen.workarounds.gcc_unroll import unrolled
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 def generate(tree: Tree, program: ScheduledProgram, name: str) -> Function:
     """The function of a lowered program, called ``name``, as C compilers get it."""
     function = function_of(tree, program, name)
+    function = replace(function, body=collapse(function.body))
     return outline(function) if tree.is_whole else function
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Binary, Select, Symbol
 from polyopt.codegen.ast.names import fresh
-from polyopt.codegen.ast.nodes import Block, For, Parallel, Sequential, as_block, rebuilt
+from polyopt.codegen.ast.nodes import Block, Collapsed, For, Parallel, Sequential, as_block, rebuilt
 from polyopt.codegen.ast.visit import walk
 from polyopt.codegen.expressions.affine import c_condition, c_extent
 from polyopt.codegen.expressions.indices import index_number
@@ -114,7 +114,7 @@ def _alone(node: Node) -> Node:
     """The code without what threads share."""
     node = rebuilt(node, _alone)
     match node:
-        case For(kind=Parallel()):
+        case For(kind=Parallel() | Collapsed()):
             return replace(node, kind=Sequential())
         case Block(ordered=True):
             return replace(node, ordered=False, scoped=True)

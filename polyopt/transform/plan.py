@@ -246,7 +246,8 @@ class Plan(PlanEditing, PlanRewrites, PlanQueries):
 
     def parallelize(self, loop: str, *, schedule: str = "dynamic") -> Plan:
         """Share a loop's iterations between threads: ``dynamic``, in pieces as they get free, or
-        ``static``, one piece each, the same in every call. Raises ``ParallelCarriedError``."""
+        ``static``, one piece each, the same in every call. A loop directly inside of a parallel
+        one is collapsed with it. Raises ``ParallelCarriedError``."""
         named = None if schedule == "dynamic" else schedule
         return self._apply(marks.parallelize, loop, schedule=named)
 

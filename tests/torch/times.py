@@ -25,7 +25,8 @@ import torch
 from polyopt.bench.peers.apart import Apart
 from polyopt.bench.peers.frameworks import FRAMEWORKS, Made, onnxruntime_call, openvino_call
 from polyopt.errors import PolyoptError
-from polyopt.graph import compile_model
+from polyopt.graph import compile_model, load_onnx
+from polyopt.graph.passes import default_passes, run_passes
 from polyopt.runtime.measuring.alternate import alternate
 
 from .models import MODELS, example
@@ -34,7 +35,7 @@ from .page import flattened
 KEPT = Path("build/model-times")
 PAGE = Path("docs/models.md")
 TITLE = "## Times"
-OURS, UNFUSED = "ours", "unfused"
+OURS, FAST, UNFUSED = "ours", "fast", "unfused"
 PEERS = ("onnxruntime", "openvino", "inductor")
 TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "inductor": "Inductor"}
 #: largest difference from PyTorch, over the largest magnitude: sums are added in other orders
@@ -90,7 +91,8 @@ def measured(name, batch, threads, seconds, *, untimed) -> list[dict[str, object
     rows = []
     with contextlib.ExitStack() as processes:
         made = {}
-        for variant in (OURS, UNFUSED, *PEERS):
+        fast = (FAST,) * uses_winograd(file)
+        for variant in (OURS, *fast, UNFUSED, *PEERS):
             apart = processes.enter_context(Apart(variant, in_process))
             try:
                 found = apart.make(name, batch, str(file), tuple(threads))
@@ -109,6 +111,12 @@ def measured(name, batch, threads, seconds, *, untimed) -> list[dict[str, object
                 for variant, sample in samples.items()
             ]  # fmt: skip
     return rows
+
+
+def uses_winograd(file: Path) -> bool:
+    """Whether fast numerics choose another algorithm for any layer of a file."""
+    graph = run_passes(load_onnx(str(file)), default_passes(numerics="fast")).graph
+    return any(node.op == "winograd_conv" for node in graph.nodes)
 
 
 def inputs(name, batch) -> tuple[torch.Tensor, ...]:
@@ -134,7 +142,7 @@ def in_process(variant, name, batch, file, threads) -> Made:
     arrays = [one.numpy() for one in inputs(name, batch)]
     start = time.perf_counter()
     call = {
-        OURS: _ours, UNFUSED: _ours, "onnxruntime": _peer, "openvino": _peer,
+        OURS: _ours, FAST: _ours, UNFUSED: _ours, "onnxruntime": _peer, "openvino": _peer,
         "inductor": _inductor,
     }[variant](variant, name, file, arrays, threads)  # fmt: skip
     result = np.array(call(threads[0]))
@@ -145,7 +153,11 @@ def in_process(variant, name, batch, file, threads) -> Made:
 
 def _ours(variant, name, file, arrays, threads):
     del name, threads
-    model = compile_model(file, fusion="off" if variant == UNFUSED else None)
+    model = compile_model(
+        file,
+        fusion="off" if variant == UNFUSED else None,
+        numerics="fast" if variant == FAST else "exact",
+    )
     named = {v.name: array for v, array in zip(model.graph.inputs, arrays, strict=True)}
     return lambda count: model.run(named, threads=count)[0]
 
@@ -213,10 +225,11 @@ def table(rows, title) -> list[str]:
     """A row for each model, and geometric means below."""
     lines = [
         f"### {title}", "",
-        "| model | ours ms | " + " | ".join(TITLES[p] for p in PEERS) + " | best | unfused |",
-        "| --- |" + " ---: |" * (len(PEERS) + 3),
+        "| model | ours ms | " + " | ".join(TITLES[p] for p in PEERS)
+        + " | best | best, fast | unfused |",
+        "| --- |" + " ---: |" * (len(PEERS) + 4),
     ]  # fmt: skip
-    ratios: dict[str, list[float]] = {p: [] for p in (*PEERS, "best", UNFUSED)}
+    ratios: dict[str, list[float]] = {p: [] for p in (*PEERS, "best", FAST, UNFUSED)}
     by_model: dict[str, dict[str, dict]] = {}
     for row in rows:
         by_model.setdefault(row["model"], {})[row["variant"]] = row
@@ -225,6 +238,8 @@ def table(rows, title) -> list[str]:
         ours = found[OURS]
         peers = {p: found[p]["ms"] / ours["ms"] for p in PEERS if p in found}
         shown = {**peers, "best": min(peers.values(), default=math.nan)}
+        if FAST in found and peers:
+            shown[FAST] = shown["best"] * ours["ms"] / found[FAST]["ms"]
         if UNFUSED in found:
             shown[UNFUSED] = found[UNFUSED]["ms"] / ours["ms"]
         for variant, ratio in shown.items():

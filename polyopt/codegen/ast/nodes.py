@@ -188,12 +188,17 @@ class Sequential:
 class Parallel:
     """A loop that threads share: static chunks, dynamic ones, or in the order of ``ordered`` parts.
 
-    ``trips`` is about how many iterations it has.
+    ``trips`` is about how many iterations it has, those that are collapsed with it included.
     """
 
     trips: Expr
     static: bool = False
     ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """A loop directly inside of one that threads share, which share its iterations with it."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +216,7 @@ class Scalar:
     """A loop that compilers are asked not to make vectors of."""
 
 
-LoopKind = Sequential | Parallel | Simd | Scalar
+LoopKind = Sequential | Parallel | Collapsed | Simd | Scalar
 
 
 @dataclass(frozen=True)
@@ -230,6 +235,24 @@ class For:
     def test_at(self, value: Expr) -> Expr:
         """The loop's condition for a value of its iterator; for its start, whether it runs."""
         return substitute(self.condition, {Var(self.iterator): value})
+
+    @property
+    def shared(self) -> Block:
+        """What is done in each iteration that threads share: the body of the innermost of the
+        loops that are collapsed."""
+        inner = self.collapsed
+        return self.body if inner is None else inner.shared
+
+    @property
+    def collapsed(self) -> For | None:
+        """The loop directly inside that is collapsed with it, if there is one."""
+        found = only(self.body)
+        return found if isinstance(found, For) and isinstance(found.kind, Collapsed) else None
+
+    @property
+    def levels(self) -> int:
+        """How many loops threads share together: this one, and those that are collapsed with it."""
+        return 1 if self.collapsed is None else 1 + self.collapsed.levels
 
     @property
     def is_sequential(self) -> bool:

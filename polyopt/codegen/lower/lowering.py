@@ -45,13 +45,14 @@ from polyopt.codegen.lower.register_tile_rests import with_rests
 from polyopt.codegen.lower.simd_reductions import in_lanes
 from polyopt.codegen.schedule.tree import materialize
 from polyopt.codegen.signature import signature_of
+from polyopt.codegen.threads.collapse import alone
 from polyopt.codegen.workarounds.simd_aliasing import looks_apart
 from polyopt.errors import InternalError
 from polyopt.ir.block import Block as Region
 from polyopt.ir.expr import Affine, Expr, Inside, Load, loads
 from polyopt.ir.types import I64
 from polyopt.isl import AstNode, IslError, ast_node_type
-from polyopt.transform.schedule.query import path_to
+from polyopt.transform.schedule.query import path_to, shared_from
 from polyopt.transform.schedule.tree import PlanLoop, loops_of
 
 if TYPE_CHECKING:
@@ -179,8 +180,7 @@ class _Lowering:
         if not self.buffers[scratch.name].is_allocated:
             return scratch.at
         path = path_to(self.program, scratch.at) if scratch.at else ()
-        parallel = [loop.name for loop in path if loop.mark == "parallel"]
-        return parallel[0] if parallel else ""
+        return next((loop.name for loop in path if loop.mark == "parallel"), "")
 
     def _buffers_at(self, loop: str, *, allocated: bool) -> tuple[Buffer, ...]:
         found = tuple(
@@ -285,6 +285,8 @@ class _Lowering:
         if node.for_is_degenerate():
             inner = {**names, isl_name: c_affine(node.for_get_init(), names)}
             body = as_block(self._below(node.for_get_body(), inner))
+            if self._buffers_at(loop.name, allocated=True):
+                body = as_block(alone(body))  # they would share what is allocated for it
             return replace(body, buffers=(*body.buffers, *self._declared_at(loop.name)))
         run = limits(node)
         iterator = Symbol(c_name(loop.iterator), I64, loop.name)
@@ -351,7 +353,7 @@ class _Lowering:
         lanes, and no element of an iteration that looks like two."""
         path = path_to(self.program, loop.name)
         if loop.mark == "parallel":
-            return "" if any(n.mark in {"parallel", "vector"} for n in path[:-1]) else "parallel"
+            return "parallel" if path[-1] in shared_from(path) else ""
         if loop.mark != "vector":
             return ""
         inside = {loop.name, *(inner.name for inner in loops_of(loop.body))}

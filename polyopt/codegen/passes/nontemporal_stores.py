@@ -49,6 +49,7 @@ from polyopt.codegen.ast.nodes import (
     Parallel,
     Sequential,
     Simd,
+    only,
     plain,
     rebuilt,
     walk,
@@ -271,7 +272,10 @@ def _settled(block: Block) -> Block:
 
     def settled(loop: For) -> For | None:
         if isinstance(loop.kind, Parallel) and _streamed(loop):
-            return replace(loop, body=replace(loop.body, body=(*loop.body.body, call)))
+            inner = only(loop.body)  # nothing comes between loops that may be collapsed
+            inner = settled(inner) if isinstance(inner, For) else None
+            body = (*loop.body.body, call) if inner is None else (inner,)
+            return replace(loop, body=replace(loop.body, body=body))
         return None if isinstance(loop.kind, Sequential) else loop
 
     inner = with_loops(block, settled)

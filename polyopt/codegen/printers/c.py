@@ -350,26 +350,35 @@ class Printer:
         head = f"for (; {test}; {step})" if step else f"while ({test})"
         return [f"{pad}{head} {{", *body, f"{pad}}}"]
 
-    def _for(self, node: For, depth: int) -> list[str]:
+    def _for(self, node: For, depth: int, private: tuple[Buffer, ...] = ()) -> list[str]:
+        """A loop; ``private`` are the buffers of loops that it is collapsed with."""
         pad, inside = _INDENT * depth, self.inner()
+        private = (*private, *node.private)
         start = self.text(node.start)
         lines = self._pragma(node)
         name = inside.iterate(node.iterator)
         step = f"{name}++" if node.step == 1 else f"{name} += {node.step}"
         counter = f"{self.words.type(I64)} {name}"
         head = f"{pad}for ({counter} = {start}; {inside.text(node.condition)}; {step}) {{"
-        body = [f"{pad}{_INDENT}{inside._declaration(b)}" for b in node.private]  # noqa: SLF001
-        body += [*inside.lines(node.body, depth + 1), f"{pad}}}"]
+        body = [*inside._inside(node, depth + 1, private), f"{pad}}}"]  # noqa: SLF001
         is_vector = isinstance(node.kind, Simd)
         named = Line.of(head, node.iterator.origin)
         lines.append(Head.of(head, node, body) if is_vector else named)
         return [*lines, *body]
 
+    def _inside(self, node: For, depth: int, private: tuple[Buffer, ...]) -> list[str]:
+        """The lines of a loop's body, in its scope. Nothing stands between collapsed loops."""
+        if node.collapsed is not None:
+            return self._for(node.collapsed, depth, private)
+        own = [f"{_INDENT * depth}{self._declaration(b)}" for b in private]
+        return [*own, *self.lines(node.body, depth)]
+
     def _pragma(self, node: For) -> list[str]:
         match node.kind:
             case Parallel() as kind:
+                together = f" collapse({node.levels})" if node.levels > 1 else ""
                 team = f"num_threads({self.team})"
-                clauses = f" for {team} schedule({self._share(kind)}"
+                clauses = f" for{together} {team} schedule({self._share(kind)}"
                 return [self.words.pragma("parallel", clauses)]
             case Simd() as kind:
                 # a width is a promise that iterations so far apart may clash: safelen says that

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import Estimate, Number, counted
@@ -21,7 +22,8 @@ from polyopt.scheduler.model.cache import Traffic, array_bytes
 from polyopt.scheduler.model.instances import evaluated, number_of, trips, with_operands
 from polyopt.scheduler.model.time import Prediction, predict
 from polyopt.transform.schedule.identity import source_program
-from polyopt.transform.schedule.tree import loops_of
+from polyopt.transform.schedule.query import shared_from
+from polyopt.transform.schedule.tree import copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -358,9 +360,10 @@ def _stored(program: ScheduledProgram, sizes: Mapping[str, int]) -> dict[str, in
 
 
 def _parallel(program: ScheduledProgram, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Iterations of every parallel loop, per entry."""
+    """Iterations that threads share at every parallel loop, per entry."""
     result: dict[str, float] = {}
     for loop in loops_of(program.tree):
-        if loop.mark == "parallel":
-            result[loop.name] = trips(program, loop, sizes)
+        shared = shared_from(program.places[copies_in(loop)[-1]].loops)
+        if loop in shared[:1]:
+            result[loop.name] = prod(trips(program, one, sizes) for one in shared)
     return result

@@ -11,7 +11,7 @@ another time on another machine, and costs are fitted without counting again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import about
@@ -19,6 +19,7 @@ from polyopt.scheduler.model.body import Body, BodyModel
 from polyopt.scheduler.model.cache import Traffic, nest_name
 from polyopt.scheduler.model.instances import evaluated, instances_of, trips
 from polyopt.scheduler.model.machine import costs_of
+from polyopt.transform.schedule.query import shared_from
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of, prefix_map
 
 if TYPE_CHECKING:
@@ -193,25 +194,24 @@ class _Counter:
         body = self.bodies.of(name, each)
         outer = place.loops[: max(0, self.bodies.start(name) - 1)]
         entries = about(prefix_map(copy, outer).range(), self.sizes) if outer else 1
-        shared = next((loop for loop in place.loops if loop.mark == "parallel"), None)
+        shared = [trips(self.program, loop, self.sizes) for loop in shared_from(place.loops)]
         return Runs(
             name,
             body,
             instances / body.instances,
             float(entries),
-            float(trips(self.program, shared, self.sizes)) if shared is not None else 0.0,
+            float(prod(shared)) if shared else 0.0,
         )
 
     def _regions(self, node: PlanLoop | str) -> float:
         """How often threads are started in a nest."""
         total = 0.0
         for loop in loops_of((node,)) if isinstance(node, PlanLoop) else ():
-            if loop.mark != "parallel":
-                continue
             name, entries = copies_in(loop)[-1], 1.0
-            for outer in self.program.places[name].loops:
-                if outer.name == loop.name:
-                    break
+            path = self.program.places[name].loops
+            if loop not in shared_from(path)[:1]:
+                continue
+            for outer in path[: path.index(loop)]:
                 entries *= self.traffic.trips[name, outer.name]
             total += entries
         return total

@@ -1,11 +1,13 @@
 """Parallel loops: the outermost that carry no dependence and have work for all threads.
 
+Short ones are collapsed with those directly inside of them: threads start once for all.
+
 Where the order of sums is free, blocks of a loop whose iterations share nothing but sums.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import ParallelCarriedError, UserError
@@ -16,6 +18,7 @@ from polyopt.scheduler.threads.parallel_reductions import sums_in_blocks
 from polyopt.scheduler.threads.static_schedule import has_one_each
 from polyopt.transform.legality.parallel import shared_sums
 from polyopt.transform.schedule.query import find_loop, path_to
+from polyopt.transform.schedule.rectangular import is_rectangular
 from polyopt.transform.schedule.remark import Remark, refusal
 from polyopt.transform.schedule.tree import PlanLoop
 
@@ -40,66 +43,94 @@ def parallelize_outer(plan: Plan, model: SearchContext) -> tuple[Plan, tuple[Rem
     return plan, tuple(remarks)
 
 
+@dataclass(frozen=True)
+class _Shared:
+    """Loops directly inside of each other that are independent and marked in a plan, so that
+    threads share the iterations of all of them."""
+
+    plan: Plan
+    loops: tuple[PlanLoop, ...] = ()
+    iterations: float = 1.0
+
+
 def _in_nest(plan: Plan, root: PlanLoop, model: SearchContext) -> tuple[Plan, list[Remark]]:
-    """Mark the first loop, from the outside in, that is independent and long enough."""
-    sizes, cores = model.sizes, model.target.cores
+    """Mark the first loop, from the outside in, that is independent and long enough, alone or
+    together with independent ones directly around it, which are too short."""
     remarks: list[Remark] = []
-    fallback: tuple[float, Plan, Remark] | None = None
+    shared = fallback = _Shared(plan)
     level: Tree = (root,)
     while level:
         loop = level[0]
         if len(level) > 1 or isinstance(loop, str):
-            if fallback is None:
+            if not fallback.loops:
                 return _in_each(plan, level, remarks, model)
             break
         level = loop.body
-        summed = sums_in_blocks(plan, loop, model) if fallback is None else None
+        summed = None if fallback.loops else sums_in_blocks(plan, loop, model)
         if summed is not None:
             return summed[0], [*remarks, summed[1]]
         if loop.mark:
             break
-        too_short = _too_short(plan, loop, model)
+        shared = _around(shared, plan, loop)
+        too_short = _too_short(plan, (*shared.loops, loop)[0], model)
         if too_short is not None:
-            remarks.append(too_short)
+            remarks.append(replace(too_short, subject=loop.name))
             break
         try:
-            marked = independent(plan, loop)
+            marked = independent(shared.plan, loop)
         except UserError as error:
             remarks.append(refusal("parallelize", loop.name, error))
+            shared = _Shared(plan)
             continue
-        numbers = {"iterations": trips(plan.program, loop, sizes)}
-        if numbers["iterations"] >= PER_THREAD * cores:
-            marked, reason = _shared(plan, marked, loop.name, model)
-            done = Remark("applied", "parallelize", loop.name, reason, numbers=numbers)
-            return marked, [*remarks, done]
+        numbers = {"iterations": trips(plan.program, loop, model.sizes)}
         reason = "too few iterations to share evenly"
         remarks.append(Remark("refused", "parallelize", loop.name, reason, numbers=numbers))
-        is_longer = fallback is None or numbers["iterations"] > fallback[0]
-        if is_longer and constant_trips(plan.program, loop) != 1:
-            fallback = (numbers["iterations"], marked, remarks[-1])
-    return _least_bad(plan, fallback, remarks)
-
-
-def _shared(plan: Plan, marked: Plan, loop: str, model: SearchContext) -> tuple[Plan, str]:
-    """The plan whose loop is for threads, with the schedule that suits it, and what to say."""
-    reason = "its iterations are independent"
-    if not has_one_each(marked.program, find_loop(marked.program, loop), model):
-        return marked, reason
-    return plan.parallelize(
-        loop, schedule="static"
-    ), f"{reason}, and each thread has the same in every call"
-
-
-def _least_bad(
-    plan: Plan, fallback: tuple[float, Plan, Remark] | None, remarks: list[Remark]
-) -> tuple[Plan, list[Remark]]:
-    """The plan with the longest loop that is independent but short, if there is one."""
-    if fallback is None:
+        shared = _with(shared, marked, loop, numbers["iterations"])
+        if shared.iterations >= PER_THREAD * model.target.cores:
+            return _applied(plan, shared, remarks, model)
+        fallback = max(fallback, shared, key=lambda each: each.iterations if each.loops else 0)
+    if not fallback.loops:
         return plan, remarks
-    _, marked, refused = fallback
-    reason = "its iterations are independent: few, but there is no better loop"
-    done = replace(refused, kind="applied", reason=reason)
-    return marked, [done if remark is refused else remark for remark in remarks]
+    return _applied(plan, fallback, remarks, model, few=True)
+
+
+def _around(shared: _Shared, plan: Plan, loop: PlanLoop) -> _Shared:
+    """What a loop can be shared together with: nothing where its iterations depend on that."""
+    fits = all(is_rectangular(plan.program, outer, loop) for outer in shared.loops)
+    return shared if fits else _Shared(plan)
+
+
+def _with(shared: _Shared, marked: Plan, loop: PlanLoop, count: float) -> _Shared:
+    """Loops with one more, marked in a plan; without it where there is one iteration of all."""
+    if not shared.loops and constant_trips(marked.program, loop) == 1:
+        return shared
+    return _Shared(marked, (*shared.loops, loop), shared.iterations * count)
+
+
+def _applied(
+    plan: Plan, shared: _Shared, remarks: list[Remark], model: SearchContext, *, few: bool = False
+) -> tuple[Plan, list[Remark]]:
+    """The plan whose loops are for threads, with the schedule that suits them, and what to say."""
+    marked, names = shared.plan, [loop.name for loop in shared.loops]
+    reason = "its iterations are independent"
+    if few:
+        reason += ": few, but there is no better loop"
+    elif has_one_each(marked.program, [find_loop(marked.program, name) for name in names], model):
+        marked = plan.parallelize(names[0], schedule="static")
+        for name in names[1:]:
+            marked = marked.parallelize(name)
+        reason += ", and each thread has the same in every call"
+    told = [_told(remark, names, reason) for remark in remarks]
+    return marked, told
+
+
+def _told(remark: Remark, names: list[str], reason: str) -> Remark:
+    """What to say of a loop once threads share loops."""
+    if remark.subject not in names:
+        return remark
+    others = ", ".join(name for name in names if name != remark.subject)
+    together = f"; shared together with {others}" if others else ""
+    return replace(remark, kind="applied", reason=reason + together)
 
 
 def independent(plan: Plan, loop: PlanLoop) -> Plan:

@@ -14,6 +14,7 @@ from polyopt.errors import InvalidOptionError, NotPermutableError, given
 from polyopt.transform.loops.interchange import reorder
 from polyopt.transform.loops.split import check_size, split
 from polyopt.transform.schedule.query import check_name, find_loop, path_to
+from polyopt.transform.schedule.rectangular import is_rectangular
 from polyopt.transform.schedule.registry import transformation
 from polyopt.transform.schedule.tree import PlanLoop, loops_of, with_loop
 
@@ -32,7 +33,11 @@ def parallelize(
 ) -> ScheduledProgram:
     """The program with the loop's iterations shared between threads: ``dynamic`` as these get
     free, which is what ``None`` means, ``static`` so that each thread has the same piece in every
-    call."""
+    call.
+
+    A loop directly inside of a parallel one, whose bounds do not depend on it, is collapsed with
+    it: threads share the iterations of both.
+    """
     check_name("loop", loop)
     if schedule is not None and schedule not in _SCHEDULES:
         message = f"parallelize({loop!r}): there is no schedule {given(schedule)}"
@@ -125,9 +130,31 @@ def _nested(node: PlanLoop) -> list[PlanLoop]:
 
 def _mark(program: ScheduledProgram, loop: str, mark: str, width: int) -> ScheduledProgram:
     node = find_loop(program, loop)
-    around = path_to(program, node.name)[:-1]
-    if mark == "parallel" and any(n.mark == "parallel" for n in around):
-        message = f"{loop} is inside a parallel loop already"
-        raise InvalidOptionError(message, hint="one level of parallel loops uses all threads")
+    if mark == "parallel":
+        _check_collapsible(program, node, width)
     tree = with_loop(program.tree, node.name, mark=mark, width=width, lanes=0)
     return replace(program, tree=tree)
+
+
+def _check_collapsible(program: ScheduledProgram, node: PlanLoop, static: int) -> None:
+    """Raise where a loop is inside of a parallel one, but cannot be shared together with it."""
+    *around, _ = path_to(program, node.name)
+    outer = next((loop for loop in around if loop.mark == "parallel"), None)
+    if outer is None:
+        return
+    between = around[around.index(outer) :]
+    if not all(one.mark == "parallel" and len(one.body) == 1 for one in between):
+        message = f"{node.name} is inside a parallel loop already"
+        hint = "one level of parallel loops uses all threads; directly nested ones are collapsed"
+        raise InvalidOptionError(message, hint=hint)
+    if static:
+        message = (
+            f"{node.name} is shared together with {outer.name}, and has no schedule of its own"
+        )
+        raise InvalidOptionError(message, hint=f"give {outer.name} the schedule")
+    for one in between:
+        if not is_rectangular(program, one, node):
+            message = (
+                f"{node.name} cannot be shared together with {one.name}, on which its bounds depend"
+            )
+            raise InvalidOptionError(message, hint="share one of them")

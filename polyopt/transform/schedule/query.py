@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from polyopt.errors import UnknownNameError, given
@@ -10,7 +11,7 @@ from polyopt.isl import dim_type
 from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import ScheduledStatement, Tree
@@ -112,6 +113,20 @@ def fusion_loop(program: ScheduledProgram, into: str, at: str | None, storage: s
 def path_to(program: ScheduledProgram, loop: str) -> tuple[PlanLoop, ...]:
     """The loops from the root down to a loop, including it."""
     return program.paths.get(loop, ())
+
+
+def shared_from(path: Sequence[PlanLoop]) -> tuple[PlanLoop, ...]:
+    """The loops of a path from the root that threads share: the outermost parallel one, and those
+    directly inside of it, one by one, which are parallel too; none inside of a vector loop."""
+    before = list(takewhile(lambda loop: loop.mark != "parallel", path))
+    if any(loop.mark == "vector" for loop in before):
+        return ()
+    found = list(path[len(before) : len(before) + 1])
+    for loop in path[len(before) + 1 :]:
+        if loop.mark != "parallel" or len(found[-1].body) > 1:
+            break
+        found.append(loop)
+    return tuple(found)
 
 
 def loop_over_blocks(program: ScheduledProgram, loop: str) -> PlanLoop:

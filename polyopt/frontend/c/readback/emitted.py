@@ -36,7 +36,7 @@ from polyopt.frontend.c.readback.lanes import with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
-from polyopt.frontend.c.readback.parallel_loops import in_turn, shared, turned
+from polyopt.frontend.c.readback.parallel_loops import collapsed, in_turn, shared, turned
 from polyopt.frontend.c.readback.superword_branches import with_plain_searches
 from polyopt.frontend.c.readback.vectors import (
     ELEMENT,
@@ -49,11 +49,10 @@ from polyopt.frontend.c.readback.vectors import (
     vector_at,
 )
 from polyopt.frontend.c.readback.whitelist import (
-    odd_counter,
     odd_failure,
+    odd_loop,
     odd_pragma,
     odd_storage,
-    odd_sums,
     odd_threads,
     without_advice,
 )
@@ -296,14 +295,17 @@ class _Reader:
             raise self._refuse(body, f"nothing waits for {name} here")
 
     def _for(self, node: c_ast.For, pragma: str) -> c_ast.Node:
-        self._mannered(node, odd_counter(node))
-        self._mannered(node, odd_sums(node, pragma))
-        if pragma.startswith("omp parallel"):
+        self._mannered(node, odd_loop(node, pragma))
+        inner, rest = collapsed(node, pragma)
+        if pragma.startswith("omp parallel") and inner is None:
             self._settled(node.stmt)
         # a loop that is turned round has one start and one end
         changed = copy.copy(node) if self.backwards else in_conjunctions(node, self._is_extremum)
         changed.init, changed.cond = self._plain(changed.init), self._plain(changed.cond)
-        changed.stmt = self._compound(changed.stmt)
+        if inner is None:
+            changed.stmt = self._compound(changed.stmt)
+        else:
+            changed.stmt = c_ast.Compound([self._for(inner, rest)])
         if self.marked and pragma.startswith("omp") and "simdlen(1)" not in pragma:
             return shared(changed, pragma, self._fresh)
         # lanes that join their sums do so in any order: that is rounding's matter

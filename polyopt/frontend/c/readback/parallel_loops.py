@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 #: in names of iterators: of loops whose iterations run together, and of what threads do in turn
 _SHARED, IN_TURN = "__shared_", "__in_turn"
 _MARK = re.compile(rf"{_SHARED}(threads|turns|lanes|sums)(\d*)__\d+")
+#: how many loops threads share together
+COLLAPSE = re.compile(r" collapse\((\d+)\)")
+#: the fewest that they do
+_PAIR = 2
 _SAFELEN = re.compile(r"safelen\((\d+)\)")
 
 
@@ -57,6 +61,22 @@ def shared(loop: c_ast.For, pragma: str, fresh: Fresh) -> c_ast.For:
     loop = renamed(loop, known, name)
     loop.init = c_ast.DeclList([integer(name, loop.init.decls[0].init)])
     return loop
+
+
+def collapsed(loop: c_ast.For, pragma: str) -> tuple[c_ast.For | None, str]:
+    """The loop directly inside that threads share together with a loop, and the pragma that says
+    so of it; none where a loop is shared alone."""
+    found = COLLAPSE.search(pragma)
+    if found is None:
+        return None, pragma
+    fewer = f" collapse({int(found[1]) - 1})" if int(found[1]) > _PAIR else ""
+    (inner,) = inside(loop)
+    return inner, COLLAPSE.sub(fewer, pragma)
+
+
+def inside(loop: c_ast.For) -> list[c_ast.Node]:
+    """What a loop does in each iteration."""
+    return loop.stmt.block_items or [] if isinstance(loop.stmt, c_ast.Compound) else [loop.stmt]
 
 
 def in_turn(body: Sequence[c_ast.Node], fresh: Fresh) -> c_ast.For:

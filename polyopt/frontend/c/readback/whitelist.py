@@ -15,12 +15,15 @@ from itertools import accumulate
 from pycparser import c_ast
 
 from polyopt.frontend.c.readback.lanes import EXTREMES, is_extreme
+from polyopt.frontend.c.readback.parallel_loops import COLLAPSE, inside
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import nodes
 
 _PRAGMAS = (
-    re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"),
-    re.compile(r"omp parallel for num_threads\(threads\) schedule\(static\)"),
+    re.compile(
+        r"omp parallel for( collapse\(\d+\))? num_threads\(threads\) schedule\(dynamic, [^;{}]*\)"
+    ),
+    re.compile(r"omp parallel for( collapse\(\d+\))? num_threads\(threads\) schedule\(static\)"),
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
@@ -63,14 +66,37 @@ def _is_closed_last(chunk: str) -> bool:
     return 0 not in depth[:-1] and depth[-1] == 0
 
 
-def odd_counter(loop: c_ast.For) -> str:
+def odd_loop(loop: c_ast.For, pragma: str) -> str:
+    """What is wrong with a loop under a pragma."""
+    return _odd_counter(loop) or _odd_sums(loop, pragma) or _odd_nest(loop, pragma)
+
+
+def _odd_counter(loop: c_ast.For) -> str:
     """What is wrong with a loop's counter: it is of 64 bits, and the loop's own."""
     decls = loop.init.decls if isinstance(loop.init, c_ast.DeclList) else []
     kinds = [getattr(getattr(d.type, "type", None), "names", None) for d in decls]
     return "" if kinds == [["int64_t"]] else "counter that is no int64_t"
 
 
-def odd_sums(loop: c_ast.For, pragma: str) -> str:
+def _odd_nest(loop: c_ast.For, pragma: str) -> str:
+    """What is wrong with loops that threads share together: nothing stands between them, and the
+    bounds of an inner one do not depend on the outer ones."""
+    found = COLLAPSE.search(pragma)
+    outer: set[str] = set()
+    for _ in range(int(found[1]) - 1 if found else 0):
+        outer.add(loop.init.decls[0].name)
+        body = inside(loop)
+        if len(body) != 1 or not isinstance(body[0], c_ast.For):
+            return "statement between loops that are collapsed"
+        loop = body[0]
+        if _odd_counter(loop) or not outer.isdisjoint(
+            {*_names_in(loop.init), *_names_in(loop.cond)}
+        ):
+            return "collapsed loop whose bounds change"
+    return ""
+
+
+def _odd_sums(loop: c_ast.For, pragma: str) -> str:
     """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
     add to them, or to multiply, as the lanes are joined."""
     found = re.findall(r"reduction\((\S+) : (\w+)\)", pragma)
@@ -92,7 +118,7 @@ def _uses(node: c_ast.Node, name: str) -> int:
     return sum(isinstance(part, c_ast.ID) and part.name == name for part in nodes(node))
 
 
-def _names_in(node: c_ast.Node) -> set[str]:
+def _names_in(node: c_ast.Node | None) -> set[str]:
     return {part.name for part in nodes(node) if isinstance(part, c_ast.ID)}
 
 

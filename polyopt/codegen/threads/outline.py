@@ -73,7 +73,7 @@ class _Outliner:
             case Block():
                 return self.block(node, known)
             case For():
-                inner = {**known, node.iterator: Parameter(node.iterator)}
+                inner = {**known, **{i: Parameter(i) for i in _iterators(node)}}
                 task = self._task(node, inner) if isinstance(node.kind, Parallel) else None
                 return task or replace(node, body=self.block(node.body, inner))
             case _:
@@ -81,13 +81,14 @@ class _Outliner:
 
     def _task(self, loop: For, known: Mapping[Symbol, Parameter]) -> For | None:
         """The loop with a call for its body; ``None`` where the body is better left there."""
-        written = {a.buffer for a in assigns_in(loop.body) if isinstance(a.target, Var)}
-        if any(map(_is_opaque, walk(loop.body))) or not loops_in(loop.body):
+        body = loop.shared
+        written = {a.buffer for a in assigns_in(body) if isinstance(a.target, Var)}
+        if any(map(_is_opaque, walk(body))) or not loops_in(body):
             return None
         if not written.isdisjoint(known):
             return None
         known = {**known, **{b.symbol: _parameter(b) for b in loop.private}}
-        used = set(symbols_in(loop.body))
+        used = set(symbols_in(body))
         while more := {s for name in used & known.keys() for s in _extents(known[name])} - used:
             used |= more
         passed = [symbol for symbol in known if symbol in used]
@@ -100,9 +101,21 @@ class _Outliner:
         # two loops of one name have a task each
         stem = function_name(f"{self.name}_{loop.iterator.hint}")
         name = Symbol(stem, I64, loop.iterator.origin)
-        self.tasks.append(Task(name, tuple(known[symbol] for symbol in passed), loop.body))
+        self.tasks.append(Task(name, tuple(known[symbol] for symbol in passed), body))
         given = tuple(own.get(symbol, Var(symbol)) for symbol in passed)
-        return replace(loop, body=Block((Do(Run(name, given)),)), private=())
+        return replace(_calling(loop, Do(Run(name, given))), private=())
+
+
+def _iterators(loop: For) -> tuple[Symbol, ...]:
+    """Those of a loop and of what is collapsed with it."""
+    inner = loop.collapsed
+    return (loop.iterator, *(() if inner is None else _iterators(inner)))
+
+
+def _calling(loop: For, call: Do) -> For:
+    """The loop with a call for what threads share."""
+    inner = loop.collapsed
+    return replace(loop, body=Block((call if inner is None else _calling(inner, call),)))
 
 
 def _is_opaque(node: Node) -> bool:

@@ -1,0 +1,1 @@
+"""Loops that threads share: nested ones as one, and their bodies as functions."""
