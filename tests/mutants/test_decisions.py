@@ -15,15 +15,20 @@ import pytest
 
 from polyopt.codegen import flop_count
 from polyopt.codegen.printers import c as printer
+from polyopt.codegen.threads import collapse
 from polyopt.errors import PolyoptError
+from polyopt.frontend.c.readback import emitted, parallel_loops, whitelist
 from polyopt.graph import planning
 from polyopt.graph.ops import attention
 from polyopt.graph.passes import attention as fusing
 from polyopt.graph.winograd import select
 from polyopt.scheduler.strategies.contractions import strips
-from tests.unit.codegen import test_operations
+from polyopt.transform.annotations import loop_kinds
+from polyopt.transform.schedule import rectangular
+from tests.unit.codegen import test_collapse, test_operations
 from tests.unit.graph import test_attention, test_winograd
 from tests.unit.scheduler import test_contraction_strips, test_strip_mine
+from tests.unit.transform import test_loop_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +89,24 @@ FAULTS = {
         test_operations.test_threads_that_start_in_each_step_need_enough_work_in_each,
         (test_operations,),
     ),
+    "loops collapsed whose bounds change": Fault(
+        rectangular, "is_rectangular", "first.is_equal(pairs) and ", "",
+        test_loop_kinds.test_loops_are_collapsed_where_their_bounds_do_not_change,
+        (loop_kinds,),
+    ),
+    "a perfect nest of bounds that change": Fault(
+        collapse, "_is_rectangular", "not in", "is not",
+        test_collapse.test_bounds_that_depend_on_the_outer_loop_are_left_to_it,
+    ),
+    "emitted bounds that change": Fault(
+        whitelist, "_odd_nest", "not outer.isdisjoint(", "not set().isdisjoint(",
+        test_collapse.test_code_whose_inner_bounds_change_is_not_read,
+    ),
+    "one level of collapsed loops checked": Fault(
+        parallel_loops, "collapsed", "return inner, COLLAPSE.sub(fewer, pragma)", 'return inner, ""',
+        test_collapse.test_the_code_is_checked_at_every_level,
+        (emitted,),
+    ),
     "no test of the work": Fault(
         printer, "_in_function", "if shares and function.little_work is not None:", "if False:",
         lambda: test_strip_mine.test_each_call_decides_where_nobody_gave_the_size("double"),
@@ -104,5 +127,5 @@ def plant(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_decision_fails_the_test_of_it(name, monkeypatch):
     monkeypatch.setattr(planning, "_PLANNED", {})  # what was planned without it, or with another
     plant(FAULTS[name], monkeypatch)
-    with pytest.raises((AssertionError, PolyoptError, RecursionError)):
+    with pytest.raises((AssertionError, PolyoptError, RecursionError, pytest.fail.Exception)):
         FAULTS[name].test()

@@ -95,3 +95,36 @@ def test_a_loop_is_weighed_by_its_own_part_each_time_that_it_is_entered():
         assert 999 * times[count][0] == pytest.approx(predicted(plan, model, threads=1))
     assert not is_worth_sharing(*times[500])
     assert is_worth_sharing(*times[500_000])
+
+
+SHORT = """
+void f(float x[3][100][1000], float y[3][100][1000]) {
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < END; i++)
+            for (int j = 0; j < 1000; j++)
+                y[c][i][j] = FROM;
+}
+"""
+
+
+def shared(end, value):
+    text = SHORT.replace("END", end).replace("FROM", value)
+    return parallelize_outer(Plan(po.parse_c(text)).vectorize("y.j"), TWO)
+
+
+def test_a_short_loop_is_shared_together_with_the_one_inside():
+    """Threads start once, and not for each plane; three planes alone are no even shares."""
+    done = shared("100", "2 * x[c][i][j]")
+    assert marks(done) == {"y.c": "parallel", "y.i": "parallel", "y.j": "vector"}
+    assert [(r.kind, r.subject) for r in done[1]] == [("applied", "y.c"), ("applied", "y.i")]
+    assert done[0].cost({}).parallel == {"y.c": 300}
+    assert "shared together with y.i" in done[1][0].reason
+
+
+@pytest.mark.parametrize(
+    ("end", "value"),
+    [("33 * c + 1", "2 * x[c][i][j]"), ("100", "x[c][i][j] + (i > 0 ? y[c][i - 1][j] : 0)")],
+)
+def test_it_is_shared_alone_where_the_one_inside_depends_on_it_or_on_itself(end, value):
+    found = marks(shared(end, value))
+    assert [found["y.c"], found["y.i"]].count("parallel") == 1

@@ -112,9 +112,20 @@ def test_a_window_carries_its_loop_and_no_outer_one():
         slid.parallelize("out.y")
 
 
-def test_one_level_of_parallel_loops():
+def test_directly_nested_parallel_loops_are_one_level():
+    right(plan(BLUR).parallelize("out.y").parallelize("out.x"))
+    tiled_ = plan(BLUR).tile("out", y=4, x=4).parallelize("out.y_tile")
     with pytest.raises(InvalidOptionError, match="inside a parallel loop already"):
-        plan(BLUR).parallelize("out.y").parallelize("out.x")
+        tiled_.parallelize("out.y")  # out.x_tile is between
+    with pytest.raises(InvalidOptionError, match="has no schedule of its own"):
+        tiled_.parallelize("out.x_tile", schedule="static")
+
+
+def test_loops_are_collapsed_where_their_bounds_do_not_change():
+    half = plan(TRIANGLE)
+    outer, inner = [loop.name for loop in half.program.tree[0].loops][:2]
+    with pytest.raises(InvalidOptionError, match="on which its bounds depend"):
+        half.parallelize(outer).parallelize(inner)
 
 
 def test_loops_after_each_other_can_all_be_parallel():
