@@ -13,7 +13,7 @@ import numpy as np
 from polyopt.arguments import checks_methods
 from polyopt.codegen.target import Target, target
 from polyopt.errors import ArgumentError, CompilerFailedError, shown
-from polyopt.runtime.arrays import aligned_copy, as_result, empty_at
+from polyopt.runtime.arrays import address_of, aligned_copy, as_result, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
 from polyopt.runtime.callsignature import call_signature
@@ -172,7 +172,7 @@ class Kernel(KernelQuestions, KernelExports):
         for index in self._outputs:
             if self.arrays[index].role == "inout":
                 arrays[index] = aligned_copy(arrays[index])
-                starts[index] = arrays[index].ctypes.data
+                starts[index] = address_of(arrays[index])
         count = self.thread_count(threads)
         prepared = self._prepared(starts, layout, rest, count)
         return measure(
@@ -391,7 +391,7 @@ class Kernel(KernelQuestions, KernelExports):
     def _complete(self, arrays: list[Any], layout: _Layout, *, runs: bool = False) -> list[int]:
         """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
         check_indices(self.program, self.arrays, arrays, layout.shapes, runs=runs)
-        starts = [0 if array is None else array.ctypes.data for array in arrays]
+        starts = [0 if array is None else address_of(array) for array in arrays]
         for index in self._outputs:
             if arrays[index] is not None:
                 check_overlap(self.arrays, index, starts, layout.bytes)

@@ -12,12 +12,13 @@ import numpy as np
 from polyopt.arguments import checks_methods
 from polyopt.errors import ArgumentError, InvalidOptionError
 from polyopt.graph.execution.dispatch import KernelSequence, may_dispatch
+from polyopt.graph.execution.inputs import Input
 from polyopt.graph.execution.memory import Lifetime, plan_memory
 from polyopt.graph.ir.graph import array_dtype
 from polyopt.graph.ir.open import Open
 from polyopt.graph.ir.ranges import index_checks, outside
 from polyopt.graph.operators import get_operator
-from polyopt.runtime.arrays import aligned_copy, empty, empty_at
+from polyopt.runtime.arrays import address_of, aligned_copy, empty, empty_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from polyopt.graph.execution.proof import NetworkProof
     from polyopt.graph.fusion.lower import Group
     from polyopt.graph.fusion.policy import Grouping
-    from polyopt.graph.ir.graph import Array, Graph, Value
+    from polyopt.graph.ir.graph import Array, Graph
     from polyopt.graph.ir.ranges import IndexCheck
     from polyopt.graph.kernels import GroupKernel
     from polyopt.graph.planning import Options
@@ -211,16 +212,25 @@ class Model:
         given = self._given(inputs)
         if self.graph.open:
             return self._fitting(given).run(given, threads)
-        places, addresses = dict(given), {n: a.ctypes.data for n, a in given.items()}
+        places, addresses = dict(given), {n: address_of(a) for n, a in given.items()}
         for root, (shape, dtype, size) in self._results.items():
             places[root], addresses[root] = empty_at(shape, dtype, size)
         with self._lock:
             self._run(addresses, threads)
-            found = [self._place(name, places) for name in self.graph.outputs]
-        fresh = [self._roots[name] for name in self.graph.outputs]
+            return tuple([self._handed(name, places, own=own) for name, own in self._outputs])
+
+    def _handed(self, name: str, places: Mapping[str, Array], *, own: bool) -> Array:
+        """An output of a call: its own memory, or a copy of what others are in as well."""
+        place = self._place(name, places)
+        return place if own else place.copy()
+
+    @cached_property
+    def _outputs(self) -> tuple[tuple[str, bool], ...]:
+        """The outputs, and whether each has memory that is made in each call, and no other's."""
+        roots = [self._roots[name] for name in self.graph.outputs]
         return tuple(
-            place if root in self._results and root not in fresh[:number] else place.copy()
-            for number, (place, root) in enumerate(zip(found, fresh, strict=True))
+            (name, root in self._results and root not in roots[:number])
+            for number, (name, root) in enumerate(zip(self.graph.outputs, roots, strict=True))
         )
 
     @cached_property
@@ -263,7 +273,7 @@ class Model:
         Outputs among ``given`` are written there, others into the arena.
         """
         roots = {name for _, fed in self._bound for _, name in fed}
-        self._let({name: self._place(name, given).ctypes.data for name in roots}, threads)
+        self._let({name: address_of(self._place(name, given)) for name in roots}, threads)
 
     def _let(self, addresses: Mapping[str, int], threads: int | None) -> None:
         """Let the steps read inputs and write outputs at addresses."""
@@ -384,18 +394,22 @@ class Model:
 
     def _given(self, found: Mapping[str, object]) -> dict[str, Array]:
         """The inputs, checked."""
-        names = {v.name for v in self.graph.inputs}
-        if names != set(found):
+        names = self._inputs
+        if names.keys() != found.keys():
             unknown = next((name for name in found if name not in names), None)
             if unknown is not None:
                 raise ArgumentError(f"{self.name} has no input {unknown!r}",
                                     hint=f"it has: {self._listed()}")  # fmt: skip
             missing = next(v.name for v in self.graph.inputs if v.name not in found)
             raise ArgumentError(f"{self.name} needs {missing}", hint=f"it has: {self._listed()}")
-        given = {v.name: _checked(found[v.name], v) for v in self.graph.inputs}
+        given = {name: each.checked(found[name]) for name, each in names.items()}
         for check in self._index_checks:
             _need_inside(check, given[check.name])
         return given
+
+    @cached_property
+    def _inputs(self) -> dict[str, Input]:
+        return {value.name: Input(value) for value in self.graph.inputs}
 
     @cached_property
     def _index_checks(self) -> tuple[IndexCheck, ...]:
@@ -430,33 +444,8 @@ def _as_array(array: Array) -> Array:
     return array if array.ndim else array.reshape(1)
 
 
-def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether a shape is the one that is wanted; open sizes are any number from 1 up."""
-    return len(shape) == len(wanted) and all(
-        have >= 1 if isinstance(size, Open) else have == size
-        for have, size in zip(shape, wanted, strict=True)
-    )
-
-
 def _need_inside(check: IndexCheck, given: Array) -> None:
     """Raises ``ArgumentError`` for an index outside."""
     if (found := outside(check, given)) is not None:
         raise ArgumentError(f"{check.name} holds {found}: {check.node} takes {check.low} to"
                             f" {check.high} as indices")  # fmt: skip
-
-
-def _checked(found: object, value: Value) -> Array:
-    """An input as the kernels take it: right type and shape, contiguous, aligned."""
-    if not isinstance(found, np.ndarray):
-        raise ArgumentError(f"{value.name} is a {type(found).__name__}, not a NumPy array")
-    array = cast("Array", found)
-    if array.dtype not in {array_dtype(value.dtype), value.dtype.dtype}:
-        raise ArgumentError(
-            f"{value.name} has the type {array.dtype}, not {value.dtype.numpy_name}",
-            hint=f"{value.name}.astype(np.{value.dtype.numpy_name}) converts it",
-        )
-    if array.shape != value.shape and not _fits(array.shape, value.shape):
-        raise ArgumentError(f"{value.name} has the shape {list(array.shape)}, not {value}")
-    if array.flags.c_contiguous and array.flags.aligned:
-        return array
-    return aligned_copy(array)

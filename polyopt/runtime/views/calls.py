@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import AliasError, ArgumentError, UserError
-from polyopt.runtime.arrays import as_result, empty
+from polyopt.runtime.arrays import address_of, as_result, empty
 from polyopt.runtime.checks import check_indices, check_shape, check_type, checked_sizes
 from polyopt.runtime.views.layout import as_arrays, layout_of, overlaps_itself
 from polyopt.transform.plan import Plan
@@ -116,7 +116,7 @@ def _run(
         raise ArgumentError(f"{kernel.name} needs {missing}")
     owners = [memory[a.name] for a in kernel.arrays]
     check_indices(kernel.program, kernel.arrays, owners, [owner.shape for owner in owners])
-    addresses = {name: owner.ctypes.data for name, owner in memory.items()}
+    addresses = {name: address_of(owner) for name, owner in memory.items()}
     kernel.run_at(addresses, sizes, scalars, kernel.thread_count(threads))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from polyopt.runtime import arrays
-from polyopt.runtime.arrays import LEAST_KEPT, MOST_KEPT, MOST_PIECES, empty, kept
+from polyopt.runtime.arrays import LEAST_KEPT, MOST_KEPT, MOST_PIECES, address_of, empty, kept
 
 F32 = np.dtype(np.float32)
 LARGE = (LEAST_KEPT // 4,)
@@ -93,3 +93,15 @@ def test_cycles_and_threads_give_their_memory_back_once():
     gc.collect()
     pieces = arrays._free
     assert len({piece.start for piece in pieces}) == len(pieces) <= MOST_PIECES
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(7, np.float32), np.zeros((3, 4), np.float16)[1:], np.zeros((4, 6)).T,
+        np.zeros((4, 6))[::2, ::3], np.zeros(9)[::-1], np.zeros(0), np.float32(3) + np.zeros(()),
+        np.frombuffer(b"read only", np.uint8), np.zeros(3, np.complex64), np.zeros(2, "V7"),
+    ],
+)  # fmt: skip
+def test_where_the_elements_start(array):
+    assert address_of(array) == array.__array_interface__["data"][0]
