@@ -158,7 +158,7 @@ test-clang: $(STAMP)
 	  echo "== pytest, with clang"; \
 	  $(BIN)/python -m pytest -q -n auto --dist loadgroup -m clang && \
 	  POLYOPT_CC=clang $(BIN)/python -m pytest -q -n auto --dist loadgroup tests/oracle/test_kernels.py \
-	    tests/property/test_plans.py -k 'test_what_failed_once or test_kernels'; \
+	    tests/property/test_plans.py -k 'test_what_failed_once or test_compiled_kernels'; \
 	else echo "no clang here: nothing to test with it"; fi
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
