@@ -158,7 +158,7 @@ test-clang: $(STAMP)
 	  echo "== pytest, with clang"; \
 	  $(BIN)/python -m pytest -q -n auto --dist loadgroup -m clang && \
 	  POLYOPT_CC=clang $(BIN)/python -m pytest -q -n auto --dist loadgroup tests/oracle/test_kernels.py \
-	    tests/property/test_plans.py -k 'test_what_failed_once or test_kernels'; \
+	    tests/property/test_plans.py -k 'test_what_failed_once or test_compiled_kernels'; \
 	else echo "no clang here: nothing to test with it"; fi
 
 # PyTorch lives in an environment of its own: the tests are about a machine without it. From PyPI
@@ -166,9 +166,9 @@ test-clang: $(STAMP)
 $(TORCH_STAMP): $(STAMP)
 	@echo "installing torch into build/torch"
 	@$(BIN)/python -m venv --clear build/torch
-	@$(BIN)/python docs/release.py testing > build/testing.txt
+	@$(BIN)/python docs/release.py testing > build/torch/testing.txt
 	@build/torch/bin/python -m pip install -qq --disable-pip-version-check -e '.[nn]' \
-	  -r build/testing.txt torch==2.13.0
+	  -r build/torch/testing.txt torch==2.13.0
 	@touch $@
 
 # A file for each model in build/models: those that are there are left out until it is removed.
@@ -190,7 +190,7 @@ fuzz-onnx: $(STAMP)
 
 test-torch: $(TORCH_STAMP)
 	@echo "== pytest, with torch"
-	@build/torch/bin/python -m pytest -q tests/torch
+	@build/torch/bin/python -m pytest -q -n auto tests/torch
 
 # The pages of programs in a real browser, and the explorer in JupyterLab, which is driven there:
 # apart from the tests, which need none of it.
@@ -230,9 +230,9 @@ test-oldest: $(STAMP)
 	@mkdir -p build
 	@$(BIN)/python docs/release.py oldest > build/oldest.txt
 	@$(BIN)/python -m venv --clear build/oldest
-	@$(BIN)/python docs/release.py testing > build/testing.txt
+	@$(BIN)/python docs/release.py testing > build/oldest/testing.txt
 	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -e . -r build/oldest.txt
-	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -r build/testing.txt
+	@build/oldest/bin/python -m pip install -qq --disable-pip-version-check -r build/oldest/testing.txt
 	@echo "== pytest, with the oldest of what we depend on"
 	@build/oldest/bin/python -m pytest -q -n auto --dist loadgroup $(call ends,build/oldest)
 
@@ -242,8 +242,8 @@ test-newest: $(STAMP)
 	@$(BIN)/python -m venv --clear build/newest
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --upgrade -r build/newest.txt
 	@build/newest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
-	@$(BIN)/python docs/release.py testing > build/testing.txt
-	@build/newest/bin/python -m pip install -qq --disable-pip-version-check -r build/testing.txt
+	@$(BIN)/python docs/release.py testing > build/newest/testing.txt
+	@build/newest/bin/python -m pip install -qq --disable-pip-version-check -r build/newest/testing.txt
 	@echo "== pytest, with the newest of what we depend on"
 	@build/newest/bin/python -m pytest -q -n auto --dist loadgroup $(call ends,build/newest)
 

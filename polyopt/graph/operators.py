@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from math import isnan
 from typing import TYPE_CHECKING, Any, cast
 
@@ -174,6 +175,12 @@ def extent_of(extent: int) -> int | Term:
     return po.size(extent.symbol) if isinstance(extent, Open) else extent
 
 
+@cache
+def _parameters(build: Build) -> tuple[inspect.Parameter, ...]:
+    """Of a function that was registered; each node of a graph asks whenever shapes are found."""
+    return tuple(inspect.signature(build).parameters.values())
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """An operator: its name, stages, rule, and maybe a schedule of its own.
@@ -193,7 +200,7 @@ class Operator:
     @property
     def signature(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Names of operands and of attributes."""
-        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        parameters = _parameters(self.build)[1:]
         operands = tuple(p.name for p in parameters if p.kind != p.KEYWORD_ONLY)
         return operands, tuple(p.name for p in parameters if p.kind == p.KEYWORD_ONLY)
 
@@ -205,7 +212,7 @@ class Operator:
     @property
     def defaults(self) -> dict[str, Attribute]:
         """Attributes that a node may leave out, with what they are then."""
-        parameters = inspect.signature(self.build).parameters.values()
+        parameters = _parameters(self.build)
         return {p.name: p.default for p in parameters
                 if p.kind == p.KEYWORD_ONLY and p.default not in {p.empty, None}}  # fmt: skip
 
@@ -218,7 +225,7 @@ class Operator:
         return self.rule(*inputs, **attributes)
 
     def _check(self, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]) -> None:
-        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        parameters = _parameters(self.build)[1:]
         _, known = self.signature
         unknown = next((name for name in attributes if name not in known), None)
         if unknown is not None:

@@ -159,21 +159,23 @@ def _reduced(rows: Iterable[Row]) -> list[Row]:
     done: dict[Key, Row] = {}
     for given in rows:
         row = given
-        for last, other in done.items():
-            row = _without(row, last, other)
+        for last in row.keys() & done.keys():  # none of the rows has the last variable of another
+            row = _without(row, last, done[last])
         if not row:
             continue
         last = max(row)
-        done = {key: _without(other, last, row) for key, other in done.items()}
+        for key, other in done.items():
+            if last in other:
+                done[key] = _without(other, last, row)
         done[last] = row
     return list(done.values())
 
 
 def _without(row: Row, key: Key, other: Row) -> Row:
     """The row with a variable eliminated by another row, its coefficients without common factor."""
-    if key not in row:
-        return row
     mine, its = row[key], other[key]
-    both = {k: row.get(k, 0) * its - other.get(k, 0) * mine for k in row.keys() | other.keys()}
+    both = {k: value * its for k, value in row.items()}
+    for k, value in other.items():
+        both[k] = both.get(k, 0) - value * mine
     common = gcd(*both.values()) or 1
     return {k: value // common for k, value in both.items() if value}

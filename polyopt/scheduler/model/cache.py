@@ -160,9 +160,9 @@ class Traffic:
         writes: bool,
     ) -> Use:
         in_full = self.program.store(place.copy, array) is None
-        along = self._along(place, copy, _dims_of(index, copy.outer))
-        rows = self._along(place, copy, _dims_of(index[-1:], copy.outer))
         own = _dims_of(index, copy.outer)
+        along = self._along(place, copy, own)
+        rows = self._along(place, copy, _dims_of(index[-1:], copy.outer))
         rank = self.program.copies[place.copy].domain.dim(dim_type.set)
         own = frozenset(d for d in own | _linked(copy, own) if d < rank)
         return Use(array, place.copy, writes, along, rows, own, in_full)
@@ -172,9 +172,7 @@ class Traffic:
     ) -> frozenset[str]:
         """The loops around a host that dimensions of a copy in it move with."""
         moving = dims | _linked(copy, dims)
-        return frozenset(
-            loop.name for loop in place.loops if _dims_in(loop.values[place.copy]) & moving
-        )
+        return frozenset(loop.name for loop in place.loops if _driven(loop, place.copy) & moving)
 
     @cached_property
     def trips(self) -> Mapping[tuple[str, str], float]:
@@ -432,14 +430,25 @@ class Traffic:
 
 def _dims_of(index: tuple[Expr, ...], first: int) -> frozenset[int]:
     """The dimensions of a copy that subscripts depend on; its iterators start at ``first``."""
+    return frozenset(first + d for subscript in index for d in _dims_at(subscript))
+
+
+@memo
+def _dims_at(subscript: Expr) -> frozenset[int]:
+    """The dimensions of a statement that a subscript depends on."""
     found: set[int] = set()
-    for subscript in index:
-        for node in walk(subscript):
-            if isinstance(node, Affine):
-                found |= {first + d for d in _dims_in(node.form)}
-            elif isinstance(node, Load):
-                found |= _dims_of(node.index, first)
+    for node in walk(subscript):
+        if isinstance(node, Affine):
+            found |= _dims_in(node.form)
+        elif isinstance(node, Load):
+            found.update(*map(_dims_at, node.index))
     return frozenset(found)
+
+
+@memo
+def _driven(loop: PlanLoop, copy: str) -> frozenset[int]:
+    """The dimensions of a copy that a loop's values depend on."""
+    return _dims_in(loop.values[copy])
 
 
 def _dims_in(form: PwAff) -> frozenset[int]:
