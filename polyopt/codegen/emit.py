@@ -10,6 +10,7 @@ from polyopt.codegen.ast.nodes import Parallel, loops_in
 from polyopt.codegen.expressions.indices import index_variable
 from polyopt.codegen.flop_count import flops_text, little_work, shared_work
 from polyopt.codegen.helpers.math.functions import has_vector_math
+from polyopt.codegen.index_checks import with_index_checks
 from polyopt.codegen.lower.lowering import lower
 from polyopt.codegen.pipeline import generate, with_vectors_ahead
 from polyopt.codegen.printers.c import print_c
@@ -82,6 +83,8 @@ def _emit(
     little = little_work(program, shared_work(scop, sizes), sizes)
     function = replace(function, notes=notes, little_work=little)
     function = with_vectors_ahead(function, math=has_vector_math(scop) and not libm)
+    indices = index_arrays(scop)
+    function, checked = with_index_checks(function, indices, tree.arguments)
     function, nests = time_nests(function) if timed else (function, ())
     temps = temp_bounds(scop)
     wraps = any(needs_wrapv(s.value, temps[s.name]) for s in scop.statements)
@@ -102,7 +105,8 @@ def _emit(
         flags=flags,
         uses_openmp=any(isinstance(loop.kind, Parallel) for loop in loops_in(function.body)),
         flops=flops_text(scop),
-        indices=index_arrays(scop),
+        indices=indices,
+        checked_indices=checked,
         vector_loops=printed.vector_loops,
         nests=nests,
         origins=printed.origins,

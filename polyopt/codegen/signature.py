@@ -101,6 +101,8 @@ class CProgram:
     bytes: str = ""
     #: arguments whose elements choose elements of others
     indices: tuple[IndexArray, ...] = ()
+    #: those of them that the C checks where it uses them, as its own status says
+    checked_indices: tuple[IndexArray, ...] = ()
     #: the loops that are marked as vector loops, in the order of the source
     vector_loops: tuple[VectorLoop, ...] = ()
     #: the outermost loops of the plan that a clock is read after, where it is

@@ -402,7 +402,8 @@ def role_of(scop: Scop, name: str) -> str:
     """Whose an argument's contents are: ``in``, ``out``, or ``inout``.
 
     ``out`` is for arrays of which every element is written and none is read before: an array
-    that is written in part keeps the caller's other elements, so it is ``inout``.
+    that is written in part keeps the caller's other elements, so it is ``inout``. Reads of elements
+    that data choose are of any in the array.
     """
     if not any(s.array == name for s in scop.statements):
         return "in"
@@ -414,7 +415,8 @@ def role_of(scop: Scop, name: str) -> str:
     writes = union_all(
         s.write.relation for s in scop.statements if s.array == name
     ).intersect_params(scop.context)
-    within = union_all(reads).intersect_params(scop.context)
+    within = union_all(reads).intersect_range(scop.elements[name].to_union_set())
+    within = within.intersect_params(scop.context)
     return "out" if last_writes(within, writes, scop.schedule).without.is_empty() else "inout"
 
 

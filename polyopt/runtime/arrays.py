@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Any NumPy array: shapes and types are checked as values.
 NumPyArray = np.ndarray[Any, np.dtype[Any]]
@@ -114,3 +117,8 @@ def aligned_copy(array: NumPyArray) -> NumPyArray:
     result = empty(array.shape, array.dtype)
     result[...] = array
     return result
+
+
+def as_result(arrays: Sequence[Any]) -> Any:  # noqa: ANN401 (arrays of NumPy or of others)
+    """What a call gives back: its one result, or a tuple of all."""
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)

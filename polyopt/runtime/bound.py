@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from polyopt.codegen.ast.nodes import BAD_INDEX
+from polyopt.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -65,7 +68,11 @@ class BoundKernel:
 
 
 def check_status(name: str, status: int) -> None:
-    """Raises ``MemoryError`` for the status with which kernels report a failed allocation."""
+    """Raises ``MemoryError`` for the status with which kernels report a failed allocation, and
+    ``ArgumentError`` for that of a subscript from data that is outside of its array."""
+    if status == BAD_INDEX:
+        message = f"{name} found an element that chooses one outside of another array"
+        raise ArgumentError(message, hint="its index arrays are not those that were checked")
     if status:
         msg = f"{name} could not allocate its buffers"
         raise MemoryError(msg)

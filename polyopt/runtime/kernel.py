@@ -13,7 +13,7 @@ import numpy as np
 from polyopt.arguments import checks_methods
 from polyopt.codegen.target import Target, target
 from polyopt.errors import ArgumentError, CompilerFailedError, shown
-from polyopt.runtime.arrays import aligned_copy, empty_at
+from polyopt.runtime.arrays import aligned_copy, as_result, empty_at
 from polyopt.runtime.bound import BoundKernel, check_status
 from polyopt.runtime.build import build_library, build_like
 from polyopt.runtime.callsignature import call_signature
@@ -149,11 +149,12 @@ class Kernel(KernelQuestions, KernelExports):
         if not are_plain(arrays):
             return run_on_views(self, arrays, rest, threads)
         layout = self._layout(arrays, rest)
-        starts = self._complete(arrays, layout)
+        starts = self._complete(arrays, layout, runs=True)
         prepared = self._prepared(starts, layout, rest, self.thread_count(threads))
-        check_status(self.name, self._function(*prepared))
-        results = tuple(arrays[i] for i in self._outputs)
-        return results[0] if len(results) == 1 else results
+        if status := self._function(*prepared):
+            check_indices(self.program, self.arrays, arrays, layout.shapes)  # which element it was
+            check_status(self.name, status)
+        return as_result([arrays[i] for i in self._outputs])
 
     def benchmark(
         self, *args: object, threads: int | None = None, seconds: float = 0.5, **named: object
@@ -387,9 +388,9 @@ class Kernel(KernelQuestions, KernelExports):
         self._layouts[key] = layout
         return layout
 
-    def _complete(self, arrays: list[Any], layout: _Layout) -> list[int]:
+    def _complete(self, arrays: list[Any], layout: _Layout, *, runs: bool = False) -> list[int]:
         """The addresses of all arrays: outputs not given are allocated, shared memory refused."""
-        check_indices(self.program, self.arrays, arrays, layout.shapes)
+        check_indices(self.program, self.arrays, arrays, layout.shapes, runs=runs)
         starts = [0 if array is None else array.ctypes.data for array in arrays]
         for index in self._outputs:
             if arrays[index] is not None:

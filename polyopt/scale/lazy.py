@@ -9,6 +9,7 @@ import numpy as np
 
 from polyopt.errors import MissingExtraError
 from polyopt.extras import install_command
+from polyopt.runtime.arrays import as_result
 from polyopt.scale.cut import Cut, cuts
 from polyopt.scale.grid import boxes, output_shape
 from polyopt.scale.job import Carried, Job, Shipment, run_shipped
@@ -32,8 +33,7 @@ def lazy(
     results: dict[str, Any] = {}
     for cut in cuts(kernel):
         results |= _lazy_cut(cut, given, whole, scalars, shape_of(cut))
-    ordered = tuple(results[a.name] for a in kernel.arrays if a.is_live_out)
-    return ordered[0] if len(ordered) == 1 else ordered
+    return as_result([results[a.name] for a in kernel.arrays if a.is_live_out])
 
 
 def _lazy_cut(

@@ -11,7 +11,7 @@ import numpy as np
 from polyopt.arguments import checks_arguments
 from polyopt.codegen.target import core_count
 from polyopt.errors import ArgumentError, InvalidOptionError, shown
-from polyopt.runtime.arrays import NumPyArray, empty
+from polyopt.runtime.arrays import NumPyArray, as_result, empty
 from polyopt.runtime.kernel import MOST_THREADS
 from polyopt.scale.cut import Cut, as_kernel, cuts
 from polyopt.scale.execute import pool_of, progress_of, run_all
@@ -87,8 +87,7 @@ def map_blocks(
     with pool_of(executor, count) as pool, progress_of(progress, total, compiled.name) as tell:
         for run in runs:
             run.execute(pool, here, count, tell)
-    results = tuple(targets[a.name] for a in compiled.arrays if a.is_live_out)
-    return results[0] if len(results) == 1 else results
+    return as_result([targets[a.name] for a in compiled.arrays if a.is_live_out])
 
 
 def _mapped_bytes(arrays: Mapping[str, Any]) -> int:

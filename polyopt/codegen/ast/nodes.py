@@ -116,6 +116,23 @@ class Jump:
     word: str
 
 
+#: what a kernel returns where an element that is a subscript is outside of what it indexes; of
+#: exported libraries, ``BAD_INDEX`` is the same number
+BAD_INDEX = 8
+
+
+@dataclass(frozen=True)
+class Return:
+    """``return status;``: a kernel's end without results."""
+
+    status: int
+
+    @property
+    def word(self) -> str:
+        """It as text."""
+        return f"return {self.status}"
+
+
 @dataclass(frozen=True)
 class Opaque:
     """A non-affine region: passes see what it names, and not into it."""
@@ -241,7 +258,7 @@ class Block:
     ordered: bool = False
 
 
-Node = Assign | Do | Barrier | While | Jump | Opaque | For | If | Block
+Node = Assign | Do | Barrier | While | Jump | Return | Opaque | For | If | Block
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -353,7 +370,7 @@ def expressions(node: Node) -> Iterator[Expr]:
             yield from (extent for b in node.buffers for extent in b.extents)
         case Opaque():
             yield from (e for inner in walk(node.body) for e in expressions(inner))
-        case Barrier() | Jump():
+        case Barrier() | Jump() | Return():
             return
 
 

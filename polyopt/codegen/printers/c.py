@@ -26,6 +26,7 @@ from polyopt.codegen.ast.nodes import (
     Opaque,
     Parallel,
     Parameter,
+    Return,
     Scalar,
     Sequential,
     Simd,
@@ -305,7 +306,7 @@ class Printer:
                 return [pad + (BARRIER if node.memory else _INSTRUCTION)]
             case While():
                 return self._while(node, depth)
-            case Jump():
+            case Jump() | Return():
                 return [f"{pad}{node.word};"]
             case Opaque():
                 return [f"{pad}{{", *self.inner().lines(node.body, depth + 1), f"{pad}}}"]

@@ -28,6 +28,7 @@ from polyopt.codegen.signature import c_prototype, signature_of
 from polyopt.codegen.validate.races import check_shared
 from polyopt.errors import ArgumentError, InternalError, NotDecidedError, TooDeepError, UserError
 from polyopt.frontend.c.readback.emitted import parse_emitted
+from polyopt.frontend.c.readback.index_guards import unguarded
 from polyopt.frontend.c.readback.parallel_loops import unmarked
 from polyopt.ir.block import Block
 from polyopt.ir.halves import narrowed
@@ -107,6 +108,18 @@ class ReadBack:
             message = "sizes are called otherwise in C"
             raise NotShownError(message)
 
+    def check_subscripts(self) -> None:
+        """Raise ``InternalError`` where a subscript from data is used without the check that the C
+        promises callers."""
+        promised = self.program.checked_indices
+        if not promised:
+            return
+        indices = [replace(i, array=self.names[i.array], target=self.names[i.target])
+                   for i in promised]  # fmt: skip
+        if used := unguarded(self._parsed, indices):
+            message = f"the C of {self.program.name} does not check {used} where it uses it"
+            raise InternalError(message)
+
     def claims(self) -> int:
         """The claims that show equality, for all sizes.
 
@@ -154,6 +167,7 @@ def shown(read: ReadBack, *, values: OperationLimit, loops: OperationLimit) -> S
     Raises ``InternalError`` where the C computes something else, or what callers do not know.
     """
     check_frame(read.scop, read.program)
+    read.check_subscripts()
     claims, unequal = _tried(values, read.claims)
     if loops is values and values.spent:
         return Shown(claims, None, unequal)

@@ -33,7 +33,7 @@ typedef int64_t I;
 
 /*
  * Kernel k takes counts[k] addresses and sizes, one kernel's after another's in words, and the
- * number of threads. Returns 0, or k + 1 where kernel k could not allocate its buffers.
+ * number of threads. Returns 0, or 256 * k + s where kernel k ended with status s.
  */
 int dispatch(I kernels, const I *functions, const I *counts, const I *words, int threads)
 {
@@ -45,7 +45,7 @@ int dispatch(I kernels, const I *functions, const I *counts, const I *words, int
 %s
         }
         if (status) {
-            return (int)(k + 1);
+            return (int)(256 * k + status);
         }
         words += counts[k];
     }
@@ -76,13 +76,15 @@ class KernelSequence:
         self._counts = _array([len(each) for each in words])
 
     def __call__(self, addresses: Mapping[str, int], threads: int) -> None:
-        """Run, with what is given anew at these addresses. Raises ``MemoryError``."""
+        """Run, with what is given anew at these addresses. Raises ``MemoryError``, or what else
+        a kernel's status tells of."""
         words = self._words
         for place, name in self._fed:
             words[place] = addresses[name]
         found = self._dispatch(len(self._calls), self._functions, self._counts, words, threads)
         if found:
-            check_status(self._calls[found - 1].name, 1)
+            kernel, status = divmod(found, 256)
+            check_status(self._calls[kernel].name, status)
 
 
 def may_dispatch(calls: Sequence[BoundKernel]) -> bool:

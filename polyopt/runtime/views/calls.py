@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import AliasError, ArgumentError, UserError
-from polyopt.runtime.arrays import empty
+from polyopt.runtime.arrays import as_result, empty
 from polyopt.runtime.checks import check_indices, check_shape, check_type, checked_sizes
 from polyopt.runtime.views.layout import as_arrays, layout_of, overlaps_itself
 from polyopt.transform.plan import Plan
@@ -97,12 +97,9 @@ def run_on_views(
     for argument in kernel.arrays:
         if argument.is_live_out and isinstance(one := lies[argument.name], _Copied):
             np.copyto(one.array, memory[argument.name])
-    results = tuple(
-        whole[k] if arrays[k] is None else arrays[k]
-        for k, argument in enumerate(kernel.arrays)
-        if argument.is_live_out
-    )
-    return results[0] if len(results) == 1 else results
+    given = (w if array is None else array for w, array in zip(whole, arrays, strict=True))
+    pairs = zip(kernel.arrays, given, strict=True)
+    return as_result([array for argument, array in pairs if argument.is_live_out])
 
 
 def _run(

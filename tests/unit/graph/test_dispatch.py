@@ -7,6 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
+from polyopt.errors import ArgumentError
 from polyopt.graph import compile_graph, compile_model
 from polyopt.graph.execution.dispatch import (
     MOST_ARGUMENTS,
@@ -56,6 +57,13 @@ def test_the_first_kernel_that_fails_ends_the_call():
     with pytest.raises(MemoryError, match="two could not allocate"):
         KernelSequence(calls, {})({}, 1)
     assert [name for name, _ in log] == ["one", "two"]
+
+
+def test_a_kernel_s_own_status_is_told():
+    log = []
+    calls = [recorded("one", 1, log), recorded("two", 2, log, status=8)]
+    with pytest.raises(ArgumentError, match="two found an element that chooses one outside"):
+        KernelSequence(calls, {})({}, 1)
 
 
 def test_other_arguments_are_for_python():

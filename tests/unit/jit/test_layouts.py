@@ -5,6 +5,7 @@ import pytest
 
 import polyopt as po
 from polyopt.specialize.arguments import described
+from tests.offers import Exported, Offered
 from tests.unit.jit.test_programs import assert_same
 
 
@@ -108,28 +109,7 @@ def test_memory_that_overlaps_and_would_be_written_is_left_to_numpy():
     assert signal.tolist() == [0.0] * 6 + [6.0, 7.0]
 
 
-class Interface:
-    """Offers its memory by NumPy's array interface."""
-
-    def __init__(self, array):
-        self.array = array
-        self.__array_interface__ = array.__array_interface__
-
-
-class Exchange:
-    """Offers its memory by DLPack."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
-@pytest.mark.parametrize("kind", [Interface, Exchange])
+@pytest.mark.parametrize("kind", [Offered, Exported])
 def test_memory_of_others_is_changed_in_place(kind):
     array = BASE[:, :, 0].copy()
     expected = array * 3

@@ -11,6 +11,7 @@ import pytest
 import polyopt as po
 from polyopt.errors import AliasError, ArgumentError
 from polyopt.runtime.kernel import Kernel
+from tests.offers import Exported, Offered
 
 STENCIL = """
 void sharpen(int H, int W, const double a[H][W], double out[H - 2][W])
@@ -154,27 +155,6 @@ def test_interleaved_arrays_share_no_element(update):
     assert np.array_equal(memory, expected)
     with pytest.raises(AliasError, match="a and by share memory"):
         update(memory[:, ::2], memory[:, 2])
-
-
-class Offered:
-    """Memory that is offered by NumPy's array interface alone."""
-
-    def __init__(self, array):
-        self.__array_interface__ = array.__array_interface__
-        self.array = array
-
-
-class Exported:
-    """Memory that is offered by DLPack alone."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
 
 
 @pytest.mark.parametrize("offer", [Offered, Exported])

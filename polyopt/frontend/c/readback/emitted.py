@@ -30,6 +30,7 @@ from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
+from polyopt.frontend.c.readback.index_guards import guarded
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
 from polyopt.frontend.c.readback.lanes import with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
@@ -267,6 +268,8 @@ class _Reader:
                 return [self._plain(node)]
 
     def _if(self, node: c_ast.If) -> list[c_ast.Node]:
+        if guarded(node) is not None:
+            return []
         body = node.iftrue.block_items or [] if isinstance(node.iftrue, c_ast.Compound) else []
         if any(isinstance(item, c_ast.Return) for item in body):
             self._mannered(node, odd_failure(node, self.allocated))
@@ -422,8 +425,7 @@ class _Reader:
     def _lanes_of(self, target: c_ast.Node) -> int:
         if isinstance(target, c_ast.ID):
             return self.vectors.get(target.name, 0)
-        kind = vector_at(target)
-        return kind[1] if kind else 0
+        return (vector_at(target) or (None, 0))[1]
 
     def _in_vectors(self, node: c_ast.If) -> c_ast.Node:
         try:
