@@ -41,6 +41,8 @@ nb_execution_mode = "force"
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+# The explorer's page stands in the notebook: nothing has to be loaded for it from elsewhere.
+nb_ipywidgets_js = {}
 
 # Docstrings say what is taken; names of types would only make their signatures long.
 autodoc_typehints = "none"
@@ -56,6 +58,8 @@ html_theme = "furo"
 html_title = f"polyopt {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_js_files = [("versions.js", {"defer": "defer"})]
 templates_path = ["_templates"]
 html_sidebars = {

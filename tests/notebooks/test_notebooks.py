@@ -26,6 +26,8 @@ GROUPED = [
 LARGEST_HTML = 100_000
 #: a notebook after a run, in bytes; and the text beside what is shown as HTML, in characters
 LARGEST_RUN, LARGEST_REPR = 300_000, 800
+#: characters of code that the site's column shows without scrolling
+WIDEST_LINE = 88
 
 
 @cache
@@ -195,6 +197,18 @@ WRONG = {
 }
 
 
+#: no answers at all
+STRAY = {
+    "answer_1": "(1, 0)",
+    "answer_2": '"parallel i"',
+    "answer_3": '"1"',
+    "answer_4": "4",
+    "answer_5": "18",
+    "answer_6": "(0, 64)",
+    "answer_7": "3",
+}
+
+
 def answered(answers: dict[str, str]) -> str:
     """What the lecture says to some answers."""
     (path,) = (p for p in NOTEBOOKS if p.name.startswith("09"))
@@ -233,3 +247,23 @@ def test_wrong_answers_are_told_why_they_are() -> None:
     assert "it is not 16 rows" in said
     assert "the buffer has 18,432 bytes, the work is 1.0" in said
     assert re.search(r"exercise 7: not yet: .*not-fusable", said)
+
+
+@pytest.mark.xdist_group("lecture, stray")
+def test_what_is_no_answer_is_told_what_one_looks_like() -> None:
+    said = answered(STRAY)
+    assert re.findall(r"exercise (\d): not yet", said) == list("1234567")
+    assert "looks like {(2, 0), (0, 1)}, and this one is (1, 0)" in said
+    assert "a list of some of exchange, reverse i" in said
+    assert "the factor has to be a whole number" in said
+    assert "one of A.t_tile, A.i_tile" in said
+    assert "looks like (20, 80), and this one is 18" in said
+    assert "a positive whole number, not 0" in said
+
+
+@pytest.mark.parametrize("path", GROUPED)
+def test_its_code_is_as_wide_as_a_page(path: Path) -> None:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    lines = [line.rstrip("\n") for cell in cells if cell["cell_type"] == "code"
+             for line in cell["source"]]  # fmt: skip
+    assert not [line for line in lines if len(line) > WIDEST_LINE]

@@ -42,7 +42,7 @@ def check(
 ) -> None:
     """Check the programs of C and Python FILES; print what is wrong and leave with 2, or with 0.
 
-    A line a problem: file:line:column: error: what is wrong [code], then notes and hints. Of C
+    A line a problem: a.c:3:9: error: what is wrong [code], then notes and hints. Of C
     files marked regions are checked, or functions; Python files are run.
     """
     from polyopt.checking import check_file

@@ -62,14 +62,15 @@ class _Panel:
         left, top = self.corner
         return self.left + (x - left) * _CELL, _TOP + (y - top) * _CELL
 
-    def shapes(self, ends: set[Point], colour: str) -> Iterator[Shape]:
+    def shapes(self, ends: Sequence[tuple[set[Point], str]]) -> Iterator[Shape]:
         """The points, those at the ends of arrows in colour; the names of the iterators."""
         yield Text(self.left - 8, 40, self.statement.name, 13)
         names = self.statement.iterators[-2:]
         yield Text(self.left - 8, 54, f"({', '.join(names)})", 10)
         for row in self.rows:
             name = f"{self.statement.name}[{', '.join(map(str, row))}]"
-            yield Dot(*self.place(row), _DOT, colour if row in ends else FAINT, name)
+            colour = next((colour for those, colour in ends if row in those), FAINT)
+            yield Dot(*self.place(row), _DOT, colour, name)
 
 
 @checks_arguments
@@ -106,8 +107,9 @@ def draw_dependences(
     same = one.name == other.name
     start = _LEFT if same else first.left + first.extent[0] + _GAP
     second = first if same else _panel(scop, other, known, [p for _, p in pairs], start)
-    shapes: list[Shape] = [*first.shapes({p for p, _ in pairs}, _FROM)]
-    shapes += [*second.shapes({p for _, p in pairs}, _TO)]
+    read, written = ({p for _, p in pairs}, _TO), ({p for p, _ in pairs}, _FROM)
+    shapes: list[Shape] = [*first.shapes([read, written] if same else [written])]
+    shapes += [] if same else second.shapes([read])
     for a, b in pairs:
         shapes.append(_arrow(first.place(a), second.place(b)))
     return _finished(scop, one, other, known, shapes, (first, second))

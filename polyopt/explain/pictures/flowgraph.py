@@ -78,7 +78,7 @@ def draw_graph(plan: Plan, sizes: Mapping[str, int] | None = None) -> Picture:
     round_, width = _going_round(plan, [edge for edge in edges if laid.is_blocked(edge)], laid)
     boxes = [shape for name, at in laid.place.items() for shape in _box(nodes[name], *at)]
     label = f"stages of {plan.scop.name} in {len(groups)} nests"
-    shapes = (*_legend(), *laid.frames, *laid.titles, *round_, *arrows, *boxes)
+    shapes = (*_legend(), *laid.frames, *round_, *arrows, *laid.titles, *boxes)
     return Picture(width, laid.height, shapes, label)
 
 
@@ -176,7 +176,7 @@ class _Frame:
 
     def named(self, left: float, top: float) -> list[Shape]:
         """The title, beside the arrows that come in straight."""
-        return [Text(left + _PAD + _BOX / 2 + 12, top + 14, self.title, 11)]
+        return [Text(left + _PAD + _BOX / 2 + 12, top + 14, self.title, 11, halo=_GROUND)]
 
     def places(self, left: float, top: float) -> Iterator[tuple[str, tuple[float, float]]]:
         """Where each stage's box has its corner."""

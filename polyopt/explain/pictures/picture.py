@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
 INK, FAINT = "#222222", "#BBBBBB"
 _CHAR = 0.6  # width of a character, in font sizes
+_RIM = 3.0  # of text with a halo: half of it lies outside the letters
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Text:
-    """Text at its baseline; ``anchor`` is ``start``, ``middle`` or ``end``."""
+    """Text at its baseline; ``anchor`` is ``start``, ``middle`` or ``end``.
+
+    ``halo`` is the colour of a rim, for text that lines may run through.
+    """
 
     x: float
     y: float
@@ -87,6 +91,7 @@ class Text:
     size: float = 11.0
     anchor: str = "start"
     fill: str = INK
+    halo: str = ""
 
     def moved(self, x: float, y: float) -> Text:
         """The text elsewhere."""
@@ -230,9 +235,13 @@ def _svg(shape: Shape) -> str:
             title = f"><title>{escape(shape.title)}</title></line>" if shape.title else "/>"
             return drawn + title
         case Text():
+            rim = (
+                f' stroke="{shape.halo}" stroke-width="{_RIM:g}" stroke-linejoin="round" '
+                'paint-order="stroke"' if shape.halo else ""
+            )  # fmt: skip
             return (
                 f'<text x="{_n(shape.x)}" y="{_n(shape.y)}" font-size="{_n(shape.size)}" '
-                f'text-anchor="{shape.anchor}" fill="{shape.fill}">{escape(shape.text)}</text>'
+                f'text-anchor="{shape.anchor}" fill="{shape.fill}"{rim}>{escape(shape.text)}</text>'
             )
 
 
@@ -260,9 +269,17 @@ def _draw(axes: Any, shape: Shape) -> None:  # noqa: ANN401
             ends = (shape.x2, shape.y2), (shape.x1, shape.y1)
             axes.annotate("", *ends, arrowprops=arrow)
         case Text():
-            side = {"start": "left", "middle": "center", "end": "right"}[shape.anchor]
-            axes.text(shape.x, shape.y, shape.text, fontsize=shape.size * 0.8, ha=side,
-                      color=shape.fill, parse_math=False)  # fmt: skip
+            _write(axes, shape)
+
+
+def _write(axes: Any, shape: Text) -> None:  # noqa: ANN401
+    from matplotlib.patheffects import withStroke
+
+    side = {"start": "left", "middle": "center", "end": "right"}[shape.anchor]
+    written = axes.text(shape.x, shape.y, shape.text, fontsize=shape.size * 0.8, ha=side,
+                        color=shape.fill, parse_math=False)  # fmt: skip
+    if shape.halo:
+        written.set_path_effects([withStroke(linewidth=_RIM, foreground=shape.halo)])
 
 
 def text_width(text: str, size: float = 11.0) -> float:

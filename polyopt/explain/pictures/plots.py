@@ -165,19 +165,20 @@ def _numbers(places: Sequence[tuple[float, float]]) -> list[Shape]:
             groups.append([number])
     texts = [f"{g[0] + 1}-{g[-1] + 1}" if len(g) > 1 else str(g[0] + 1) for g in groups]
     return [
-        Text(places[g[0]][0], min(places[n][1] for n in g) - 10, text, 11, "middle")
+        Text(places[g[0]][0], min(places[n][1] for n in g) - 10, text, 11, "middle", halo="#FFFFFF")
         for g, text in zip(groups, texts, strict=True)
     ]
 
 
 def _key(right: float) -> list[Shape]:
-    left = right - 330
+    left = right - 410
     return [
         Rect(left, 8, 11, 11, _CHOSEN), Text(left + 16, 18, "this plan"),
         Dot(left + 92, 13.5, 5.2, INK), Dot(left + 92, 13.5, 4.2, _MANY),
         Text(left + 102, 18, "threads share it"),
         Dot(left + 216, 13.5, 5.2, INK), Dot(left + 216, 13.5, 4.2, "#FFFFFF"),
         Text(left + 226, 18, "one thread"),
+        Dot(left + 314, 13.5, 1.8, FAINT), Text(left + 322, 18, "beaten plans"),
     ]  # fmt: skip
 
 

@@ -241,6 +241,10 @@ def test_a_statement_that_reads_its_own_values_has_one_panel() -> None:
     picture = draw_dependences(load_scop("gemm"), "C_1", None, {"M": 2, "N": 4, "K": 6})
     assert len(arrows(picture)) == 2 * 4 * 5
     assert "distance (0, 1, 0)" in texts(picture)
+    assert texts(picture).split("\n").count("C_1") == 1
+    colours = {d.title: d.fill for d in dots(picture)}
+    assert len(colours) == len(dots(picture))
+    assert (colours["C_1[0, 0, 0]"], colours["C_1[0, 5, 0]"]) == (PALETTE[4], PALETTE[5])
     with pytest.raises(InvalidOptionError, match="no value flows from out to bx"):
         draw_dependences(load_scop("blur"), "out", "bx")
 
@@ -256,6 +260,10 @@ def test_the_graph_has_a_frame_per_nest_and_says_what_is_kept() -> None:
     assert len(frames) == len(plan.program.tree) == 1
     unfused = draw_graph(Plan(load_scop("blur")), {"H": 102, "W": 102})
     assert "20.4 KB in full" in texts(unfused)
+    drawn = [*unfused.shapes]
+    title = next(k for k, s in enumerate(drawn) if isinstance(s, Text) and s.text == "out.y")
+    assert drawn[title].halo, "arrows may run through it"
+    assert title > max(k for k, s in enumerate(drawn) if isinstance(s, Line))
     inlined = draw_graph(Plan(load_scop("blur")).inline("bx"))
     assert "inlined" in texts(inlined)
 
@@ -351,6 +359,7 @@ def test_the_trade_off_is_drawn_with_all_its_points() -> None:
     told = {d.title.split(":")[0] for d in dots(picture) if d.title}
     assert {p.name for p in found if not p.chosen} <= told
     assert "\n1\n" in texts(picture)
+    assert "beaten plans" in texts(picture)
 
 
 def test_tiles_of_blocks_of_rows_are_those_of_the_strip() -> None:
