@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
@@ -14,7 +15,7 @@ from polyopt.frontend.loops.scope import Frame, View, stores
 from polyopt.frontend.loops.statements import Statements
 from polyopt.frontend.values import Strong, Value, Weak, is_weak, type_of, typed
 from polyopt.ir.expr import Affine, Load, loads, same_expr
-from polyopt.isl import affine_constant, dim_type, lift_form
+from polyopt.isl import Map, affine_constant, dim_type, lift_form
 
 if TYPE_CHECKING:
     import ast
@@ -123,20 +124,28 @@ class Storing(Statements):
         self, kind: ScalarType, shape: Sequence[PwAff], node: ast.AST, name: str = "t"
     ) -> Placed:
         """A new local array. Raises ``NonAffineError`` for a shape that depends on loops."""
-        own = tuple(self._params_only(extent, node) for extent in shape)
+        space = self.scope.space
+        own = tuple(self._largest(extent, node) for extent in shape)
         array = self._declare(name, kind, own, node)
         self.helpers.unnamed.add(array.name)
-        return whole(array, self.scope.private_index(array), self.scope.space)
+        placed = whole(array, self.scope.private_index(array), space)
+        return replace(placed, shape=tuple(lift_form(extent, space) for extent in shape))
 
-    def _params_only(self, extent: PwAff, node: ast.AST) -> PwAff:
+    def _largest(self, extent: PwAff, node: ast.AST) -> PwAff:
+        """The most that an extent is in the loops around, which sizes alone decide."""
         count = extent.dim(dim_type.in_)
-        if extent.involves_dims(dim_type.in_, 0, count):
+        if not extent.involves_dims(dim_type.in_, 0, count):
+            return extent.drop_dims(dim_type.in_, 0, count).project_domain_on_params()
+        inside = lift_form(extent, self.scope.space).intersect_domain(self._domain)
+        taken = inside.as_map().range()
+        if not taken.dim_has_upper_bound(dim_type.set, 0):
             raise UnsupportedError(
-                "the extent of an array that has to be stored depends on a loop",
+                "the extent of an array that has to be stored has no limit",
                 span=self.read.span(node),
                 hint="write the operation as a loop over the elements",
             )
-        return extent.drop_dims(dim_type.in_, 0, count).project_domain_on_params()
+        one = affine_constant(self.facts.context.get_space(), 1)
+        return taken.dim_max(0).union_max(one)
 
     def materialise(self, grid: Grid, node: ast.AST, name: str = "t") -> Placed:
         """The array's elements in a new local array."""
@@ -168,7 +177,9 @@ class Storing(Statements):
             place = target.place(index, space)
             is_grid = isinstance(value, Grid)
             element = value.at(index, space) if is_grid else lifted(value, space)
-            clashes = _clashes(typed(element, target.array.type), target.array.name, place)
+            outer = self.scope.depth - len(target.shape)
+            read = typed(element, target.array.type)
+            clashes = _clashes(read, target.array.name, place, self._domain, outer)
             if not clashes:
                 self._emit(target.array, place, element, node, first=first)
         if clashes:
@@ -190,10 +201,26 @@ class Storing(Statements):
         return None if found is None else lifted(found, self.scope.space)
 
 
-def _clashes(value: Expr, array: str, place: Sequence[Expr]) -> bool:
-    """Whether an element of the array other than the one that is written is read."""
+def _clashes(value: Expr, array: str, place: Sequence[Expr], domain: Set, outer: int) -> bool:
+    """Whether an element is read that another iteration of the loops from ``outer`` on writes."""
     return any(
         load.array == array
         and not all(same_expr(a, b) for a, b in zip(load.index, place, strict=True))
+        and _meet(load.index, place, domain, outer)
         for load in loads(value)
     )
+
+
+def _meet(read: Sequence[Expr], written: Sequence[Expr], domain: Set, outer: int) -> bool:
+    """Whether an iteration reads what another one writes, in one iteration of the outer loops."""
+    space = domain.get_space()
+    pairs = Map.identity(space.map_from_set())
+    depth = space.dim(dim_type.set)
+    pairs = pairs.project_out(dim_type.out, outer, depth - outer)
+    pairs = pairs.apply_range(pairs.reverse()).intersect_domain(domain).intersect_range(domain)
+    for one, other in zip(read, written, strict=True):
+        if isinstance(one, Affine) and isinstance(other, Affine):
+            forms = (lift_form(part.form, space).as_map() for part in (one, other))
+            first, second = forms
+            pairs = pairs.intersect(first.apply_range(second.reverse()))
+    return not pairs.subtract(Map.identity(space.map_from_set())).is_empty()
