@@ -14,7 +14,7 @@ from polyopt.frontend.loops.ranges import Range, loop_domain
 from polyopt.frontend.loops.scope import Frame, View, stores
 from polyopt.frontend.loops.statements import Statements
 from polyopt.frontend.values import Strong, Value, Weak, is_weak, type_of, typed
-from polyopt.ir.expr import Affine, Load, loads, same_expr
+from polyopt.ir.expr import Affine, Cast, Load, RangeHint, loads, same_expr
 from polyopt.isl import Map, affine_constant, dim_type, lift_form
 
 if TYPE_CHECKING:
@@ -75,8 +75,12 @@ class Storing(Statements):
         self.helpers.written.add(array.name)
         super()._emit(array, index, value, node, first=first)
 
-    def _scatter(self, operand: View, target: ast.expr, value: Value, node: ast.AST) -> None:
+    def _scatter(self, operand: View, target: ast.AST, value: Value, node: ast.AST) -> None:
         self.helpers.written.add(operand.array.name)
+        if operand.array.role == "temp":
+            self.helpers.scattered.add(operand.array.name)
+        for part in operand.index:
+            self.covers(part)
         super()._scatter(operand, target, value, node)
 
     def put(self, place: View, value: Value, target: ast.expr, node: ast.AST) -> None:
@@ -85,6 +89,27 @@ class Storing(Statements):
             self._emit(place.array, place.index, value, node)
         else:
             self._scatter(place, target, value, node)
+
+    def covers(self, subscript: Expr) -> None:
+        """Note that the loops around go over all of an index array, where sizes are such.
+
+        Calls check subscripts of data before they run; they do so where all are used.
+        """
+        while isinstance(subscript, Cast | RangeHint):
+            subscript = subscript.operand
+        if not isinstance(subscript, Load):
+            return
+        source = self.helpers.given.get(subscript.array)
+        if source is None or source.role not in {"in", "inout"}:
+            return
+        for part, extent in zip(subscript.index, source.extents, strict=True):
+            if isinstance(part, Affine):
+                taken = part.form.intersect_domain(self._domain).as_map().range()
+                if taken.dim_has_upper_bound(dim_type.set, 0):
+                    one = affine_constant(self.facts.context.get_space(), 1)
+                    used = taken.dim_max(0).add(one).insert_domain(self._domain.get_space())
+                    everything = extent.insert_domain(self._domain.get_space())
+                    self.facts.equal(everything, used, self._domain)
 
     # storage and loops
 
@@ -180,8 +205,11 @@ class Storing(Statements):
             outer = self.scope.depth - len(target.shape)
             read = typed(element, target.array.type)
             clashes = _clashes(read, target.array.name, place, self._domain, outer)
-            if not clashes:
+            if not clashes and all(isinstance(part, Affine) for part in place):
                 self._emit(target.array, place, element, node, first=first)
+            elif not clashes:
+                chosen = View(target.array, place, self.read.span(node))
+                self._scatter(chosen, node, element, node)
         if clashes:
             self.store(target, self.kept(value, node), node)
 
