@@ -1,4 +1,4 @@
-"""Comprehensions over what is known beforehand, written out: ``[f(i) for i in (-1, 0, 1) if i]``."""
+"""Comprehensions over what is known beforehand, written out: ``[f(i) for i in (-1, 1)]``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from polyopt.frontend.arrays.operands import AnyOperand, ArrayOperands
 
+
+class _Open(Exception):  # noqa: N818
+    """Sizes or data decide how many items there are."""
+
+
 _HINT = "write it with a loop, or with operations on whole arrays, such as np.sum"
 
 
@@ -26,6 +31,10 @@ def items_of(read: ArrayOperands, node: ast.ListComp | ast.GeneratorExp) -> Sequ
     before = dict(names)
     try:
         return [read.operand(node.elt) for _ in _bound(read, node.generators)]
+    except _Open:
+        what = "list comprehensions" if isinstance(node, ast.ListComp) else "generator expressions"
+        message = f"{what} go over what is known beforehand, at most {MOST_ITEMS} items"
+        raise UnsupportedError(message, hint=_HINT) from None
     finally:
         names.clear()
         names |= before
@@ -41,7 +50,7 @@ def _bound(read: ArrayOperands, generators: Sequence[ast.comprehension]) -> Iter
         _bind(read, first.target, item)
         tests = [truth(read.value(test)) for test in first.ifs]
         if not all(isinstance(test, Number) for test in tests):
-            raise UnsupportedError("a comprehension whose length is not known", hint=_HINT)
+            raise _Open
         if all(test.value for test in tests if isinstance(test, Number)):
             yield from _bound(read, rest)
 
@@ -64,12 +73,12 @@ def known_items(read: ArrayOperands, node: ast.expr) -> Sequence[Any]:
                 return found.sizes
             if isinstance(found, Known) and isinstance(found.value, range):
                 return _few([Number(k) for k in found.value[: MOST_ITEMS + 1]])
-    raise UnsupportedError("a comprehension over what is not known beforehand", hint=_HINT)
+    raise _Open
 
 
 def _few(items: Sequence[Any]) -> Sequence[Any]:
     if len(items) > MOST_ITEMS:
-        raise UnsupportedError(f"a comprehension of more than {MOST_ITEMS} items", hint=_HINT)
+        raise _Open
     return items
 
 

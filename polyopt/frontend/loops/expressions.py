@@ -117,7 +117,9 @@ class Expressions:
             case ast.BoolOp():
                 return self._bool(node)
             case ast.Compare():
-                return self._operation(apart) if (apart := item_by_item(node)) else self._compare(node)
+                return (
+                    self._operation(apart) if (apart := item_by_item(node)) else self._compare(node)
+                )
             case ast.IfExp():
                 return self._choice(node)
             case _:

@@ -172,6 +172,17 @@ def call(read: ArrayExpressions, target: Known | Method, node: ast.Call) -> Any:
     return _elementary(read, function, node)
 
 
+def is_taken(function: object) -> bool:
+    """Whether calls of a function are read, whatever their arguments: of one that is no helper."""
+    if function in _LOOPS:
+        return True
+    return (
+        _handler(function) is not None
+        or _cast(function) is not None
+        or elementary(function) is not None
+    )
+
+
 def _handler(function: object) -> tuple[str, Handler] | None:
     try:
         return _FUNCTIONS.get(function)
@@ -303,6 +314,8 @@ def _square(call: Call) -> Any:  # noqa: ANN401
     return call.read.elementwise(_squared, [value], call.node)
 
 
+#: what loops go over
+_LOOPS: tuple[object, ...] = (range, reversed, enumerate, zip)
 #: functions, the names of their arguments, and what reads them
 _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     **makers.FUNCTIONS,

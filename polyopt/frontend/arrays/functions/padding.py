@@ -100,9 +100,7 @@ def _widths(call: Call, rank: int) -> list[tuple[PwAff, PwAff]]:
     return [pair(given)] * rank
 
 
-def _check(
-    call: Call, grid: Grid, widths: Sequence[tuple[PwAff, PwAff]], mode: object
-) -> None:
+def _check(call: Call, grid: Grid, widths: Sequence[tuple[PwAff, PwAff]], mode: object) -> None:
     """Refuse borders that no single rule gives: wider than what they are made of, or negative."""
     here, space = call.read.here, call.read.scope.space
     zero, one = affine_constant(space, 0), affine_constant(space, 1)

@@ -177,7 +177,7 @@ def _operation(lowering: Lowering, node: c_ast.BinaryOp, what: str) -> tuple[str
         case "/" | "%":
             return (
                 f"{node.op!r} by something that is not a constant",
-                "divide by a constant, or wrap by a size what is from 0 to less than three times it",
+                "divide by a constant; by a size, what is from 0 to less than three times it",
             )
         case "<<" | ">>":
             return "a shift by something that is not a constant", "shift by a constant"
