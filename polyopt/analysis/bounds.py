@@ -83,7 +83,7 @@ def check_bounds(scop: Scop, *, budget: int = DEFAULT_BUDGET) -> None:
     hint = (
         f"shorten the loops, enlarge `{first.array}` (it is {extent}), or guard the access"
         if first.exact
-        else f"clamp the subscript with min and max so that it stays within {extent}, or read it where a test says that it does, or state in C"
+        else f"clamp the subscript with min and max so that it stays within {extent}, or state in C"
         " that it does: #pragma polyopt inbounds"
     )
     sizes = _sound_sizes(scop, found)

@@ -348,7 +348,7 @@ def ring(a):
 def chosen_one_by_one(table, key):
     out = np.empty(len(key))
     for i in range(len(out)):
-        out[i] = table[key[i]] if i in (1, 4) and i not in (2, 4) else table[key[i]] + 0.5
+        out[i] = table[key[i]] + (0.5 if i in (1, 4) and i not in (2, 4) else 0.0)
     return out
 
 
