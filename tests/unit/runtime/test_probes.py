@@ -53,7 +53,7 @@ def flags_elsewhere(log) -> tuple[list[str], list[str]]:
 def test_a_second_process_has_the_same_flags_and_asks_for_none(asked):
     first, questions = flags_elsewhere(asked)
     assert set(SPARE_STACK) <= set(first)
-    assert len(questions) == 3  # what it tunes for, our options, OpenMP
+    assert len(questions) == 4  # what it tunes for, its costs, small fills, OpenMP
     assert flags_elsewhere(asked) == (first, [])
 
 
