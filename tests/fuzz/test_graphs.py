@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.fuzz import graphs
+from tests.fuzz import convolutions, graphs
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
@@ -28,3 +28,22 @@ def test_a_wrong_result_is_seen(monkeypatch):
 
     monkeypatch.setattr(graphs, "results_of", wrong)
     assert graphs.outcome(replace(case, batch=0))[0] == "wrong"
+
+
+def test_random_convolutions_are_those_of_the_definition():
+    told: list[str] = []
+    counts = convolutions.run(range(12), told.append)
+    assert not told
+    assert counts["equal"] >= 3
+    assert counts["equal, in tiles"] >= 1
+
+
+def test_a_convolution_that_is_off_by_more_than_rounding_is_seen():
+    case = convolutions.random_convolution(3)
+    model = case.compiled()
+    assert convolutions.difference(case, model) == ""
+
+    def off(x, threads):
+        return np.roll(model(x, threads=threads), 1, axis=1) if threads == 2 else model(x)
+
+    assert "2 threads" in convolutions.difference(case, off)

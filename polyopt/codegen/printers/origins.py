@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.printers.vector_loops import Head, height
+from polyopt.codegen.printers.vector_loops import Head, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,11 +30,9 @@ class Line(str):
 
 def origins(lines: Iterable[str], before: int) -> Iterator[tuple[int, str]]:
     """The number and the origin of each line that has one; so many lines come before the first."""
-    number = before + 1
-    for line in lines:
+    for number, line in numbered(lines, before):
         origin = line.origin if isinstance(line, Line) else ""
         if isinstance(line, Head):
             origin = line.loop.iterator.origin
         if origin:
             yield number, origin
-        number += height(line)

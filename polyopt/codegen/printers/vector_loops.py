@@ -73,14 +73,21 @@ class Opening(str):
 
 def vector_loops(lines: Iterable[str], before: int) -> Iterator[VectorLoop]:
     """The vector loops in lines that so many come before, in their order."""
-    number, function = before + 1, ""
-    for line in lines:
+    function = ""
+    for number, line in numbered(lines, before):
         if isinstance(line, Opening):
             function = line.name
         if isinstance(line, Head):
             last = number + line.length - 1
             name = line.loop.iterator.origin
             yield VectorLoop(name, number, last, function, _writes(line.loop))
+
+
+def numbered(lines: Iterable[str], before: int) -> Iterator[tuple[int, str]]:
+    """Printed lines with their numbers in the file, of which so many come before the first."""
+    number = before + 1
+    for line in lines:
+        yield number, line
         number += height(line)
 
 

@@ -97,6 +97,9 @@ def test_every_verb_takes_it(
         for verb, options in VERBS.items()
     ]
     element = _computed(scop, sizes)
+    if plan:  # each plan of a trade-off takes some seconds
+        monkeypatch.setattr("polyopt.explain.choices.tradeoff.LEAST", 1)
+        monkeypatch.setattr("polyopt.explain.choices.tradeoff.MOST", 1)
     if element:
         calls.append(("why", name, element, "--size", "tiny", *plan))
     for call in calls:

@@ -25,6 +25,15 @@ void f(int N, int M, const float a[N][M + 2], float out[N][M])
 """
 
 
+def refuses(scop, program, before, after):
+    """The program is shown to be right; with some text changed it is not."""
+    assert before in program.source
+    check_code(scop, program)
+    changed = replace(program, source=program.source.replace(before, after, 1))
+    with pytest.raises(PolyoptError):
+        check_code(scop, changed)
+
+
 @pytest.fixture(scope="module")
 def made():
     scop = po.parse_c(SOURCE)
@@ -59,11 +68,7 @@ def made():
 )
 def test_what_is_not_emitted_is_refused(made, before, after):
     scop, program = made
-    assert before in program.source
-    check_code(scop, program)
-    changed = replace(program, source=program.source.replace(before, after, 1))
-    with pytest.raises(PolyoptError):
-        check_code(scop, changed)
+    refuses(scop, program, before, after)
 
 
 SUMS = """
@@ -90,11 +95,7 @@ LESS = SUMS.replace("+=", "-=")
 def test_lanes_only_add_to_their_sums(before, after):
     scop = po.parse_c(SUMS)
     program = po.Plan(scop).reassociate("y").vectorize("y.j").emit()
-    assert before in program.source
-    check_code(scop, program)
-    changed = replace(program, source=program.source.replace(before, after, 1))
-    with pytest.raises(PolyoptError):
-        check_code(scop, changed)
+    refuses(scop, program, before, after)
 
 
 def test_lanes_may_take_away_from_their_sums():
@@ -167,11 +168,7 @@ void f(int N, const double a[N], double s[1])
 def test_parts_of_a_sum_are_all_of_it(before, after):
     scop = po.parse_c(PARTS)
     program = po.Plan(scop).reassociate("s_1").vectorize("s.i").emit()
-    assert before in program.source
-    check_code(scop, program)
-    changed = replace(program, source=program.source.replace(before, after, 1))
-    with pytest.raises(PolyoptError):
-        check_code(scop, changed)
+    refuses(scop, program, before, after)
 
 
 @pytest.mark.parametrize("other", ["t", "u[0]"])
@@ -221,8 +218,4 @@ void f(int N, const float a[N], float out[N])
 def test_memory_comes_and_goes_once(before, after):
     scop = po.parse_c(BUFFERS)
     program = po.Plan(scop).emit()
-    assert before in program.source
-    check_code(scop, program)
-    changed = replace(program, source=program.source.replace(before, after, 1))
-    with pytest.raises(PolyoptError):
-        check_code(scop, changed)
+    refuses(scop, program, before, after)

@@ -98,6 +98,22 @@ def test_a_changed_coefficient_is_noticed(built):
     assert swept(built(text=text.replace(number, other)), "exp_f32").error > 1
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "by"),
+    [
+        ("pow_f32", "0x1.ec709d12e192ap-1", 1e-5),  # of a logarithm
+        ("pow_f32", "0x1.ebfbe045708dcp-3", 1e-5),  # of a power
+        ("pow_f64", "0x1.999999999995ap-3", 1e-9),
+        ("pow_f64", "0x1.777d0ffda0d24p-56", 1.0),  # what a double of 1 / ln(2) leaves out
+    ],
+)
+def test_a_changed_coefficient_of_powers_is_noticed(built, name, number, by):
+    text = math_functions(NAMES)
+    assert number in text
+    changed = text.replace(number, (float.fromhex(number) * (1 + by)).hex())
+    assert swept(built(name[-3:], text=changed), name).error > 1
+
+
 def test_a_product_that_is_joined_with_an_addition_is_noticed(built):
     """What the digests are for: without the guard, bits hang on the compiler."""
     guarded = "return of_bits_f64(bits_f64(a * b) & ~(uint64_t)1);"

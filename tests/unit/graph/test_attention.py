@@ -111,17 +111,32 @@ def diagonal(graph):
     return dict(node.attributes)["diagonal"]
 
 
+CAUSAL = [(96, 96, 0, 0), (64, 128, 0, 0), (40, 150, 61, 61), (128, 70, 3, 3)]
+#: nothing is left out, or a query sees no key
+OTHERS = [(64, 64, 40, -1), (50, 90, -3, -1)]
+
+
 @pytest.mark.parametrize("mask", ["added", "least", "known"])
+@pytest.mark.parametrize(("queries", "keys", "ahead", "found"), [*CAUSAL, *OTHERS])
+def test_the_diagonal_of_a_mask_is_the_last_key_that_is_seen(mask, queries, keys, ahead, found):
+    graph = written_out((1, 2, queries, 32), keys, mask=mask, ahead=ahead)
+    assert diagonal(run_passes(graph, default_passes()).graph) == found
+
+
 @pytest.mark.parametrize(
-    ("queries", "keys", "ahead", "found"),
-    [(96, 96, 0, 0), (64, 128, 0, 0), (40, 150, 61, 61), (128, 70, 3, 3), (64, 64, 40, -1),
-     (50, 90, -3, -1)],
-)  # fmt: skip
+    ("mask", "queries", "keys", "ahead", "found"),
+    [
+        *((mask, *sizes) for mask in ("added", "least", "known") for sizes in CAUSAL),
+        # without a diagonal a mask is one as any other: one of each kind
+        ("added", *OTHERS[0]),
+        ("least", *OTHERS[1]),
+        ("known", *OTHERS[1]),
+    ],
+)
 def test_keys_that_a_causal_mask_hides_are_left_out(mask, queries, keys, ahead, found):
     """In blocks of queries: infinities that no query of a block sees do not come through."""
     graph = written_out((1, 2, queries, 32), keys, mask=mask, ahead=ahead)
     fused = run_passes(graph, default_passes()).graph
-    assert diagonal(fused) == found
     inputs = given(graph, 5)
     seen = np.tri(queries, keys, ahead, dtype=bool)
     last = -(-queries // 32) * 32 + max(ahead, 0)
@@ -135,6 +150,16 @@ def test_keys_that_a_causal_mask_hides_are_left_out(mask, queries, keys, ahead, 
         hidden = ~seen.any(axis=-1)
         wanted[:, :, hidden] = v.mean(axis=-2, keepdims=True)
     np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=5e-6)
+
+
+def test_large_scores_do_not_overflow():
+    """Their powers would: of the greatest of a row it is 1."""
+    graph = written_out((1, 1, 40, 32), 40)
+    inputs = given(graph)
+    inputs["q"] *= 100
+    (ours,) = compile_graph(run_passes(graph, default_passes()).graph).run(inputs)
+    wanted = attention(inputs["q"], inputs["k"], inputs["v"])
+    np.testing.assert_allclose(ours, wanted, rtol=2e-3, atol=2e-3)
 
 
 def test_it_is_one_kernel():

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -23,6 +24,7 @@ for name in ("harris", "gemver", "conv_bn_relu", "correlation", "durbin", "nussi
 """
 
 
+@cache
 def said(seed: int) -> str:
     """What a process whose sets are in the order of a seed prints."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
