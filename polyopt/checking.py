@@ -24,6 +24,8 @@ from polyopt.source import Source, Span
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from polyopt.specialize import JitFunction
+
 #: the name that a Python file has while it is checked: what it guards with ``__main__`` stays
 _NAME = "_polyopt_checked"
 
@@ -74,7 +76,9 @@ def check_file(path: str | Path, reading: Reading | None = None) -> Checked:
     Of a C file: its marked regions, or its functions but for helpers and ``main``; of a Python file
     what ``po.scop`` decorates, programs that it has or builds when it is loaded, and functions
     without arguments that are called ``pipeline`` or say that they return a ``Scop``. Whether
-    accesses stay in their arrays and reads find a value is part of it. ``reading`` has the macros
+    accesses stay in their arrays and reads find a value is part of it. Of what ``po.jit`` decorates
+    it tells what no call could compile: types and shapes are those of a call. Where Python runs
+    such a function that is a warning, with ``fallback=False`` an error. ``reading`` has the macros
     and folders of a C file. A Python file is run for it.
 
     Raises ``UnknownNameError`` where there is no such file.
@@ -124,6 +128,26 @@ class _Findings:
         self.programs.append(scop.name)
         self.collected(lambda: Plan(scop))
 
+    def function(self, function: JitFunction[..., Any]) -> None:
+        """A function that is compiled when it is called: what no call of it could be."""
+        from polyopt.specialize.untaken import untaken
+
+        self.programs.append(function.__name__)
+        for error in untaken(function.__wrapped__):
+            self.add(error, "warning" if function.falls_back else "error")
+
+
+def _compiled_when_called(values: Mapping[str, Any]) -> list[JitFunction[..., Any]]:
+    """The functions of a file that ``po.jit`` decorates, each once."""
+    from polyopt.specialize import JitFunction
+
+    found: dict[int, JitFunction[..., Any]] = {}
+    for value in values.values():
+        function = cast("JitFunction[..., Any]", value)
+        if isinstance(value, JitFunction) and function.__module__ == _NAME:
+            found[id(function)] = function
+    return list(found.values())
+
 
 def _check_c(found: _Findings, reading: Reading) -> None:
     from polyopt.frontend.c import parse_c, programs_in, read_source
@@ -166,6 +190,8 @@ def _check_python(found: _Findings) -> None:
     try:
         values = _run(found)
         made |= {id(scop): scop for scop in _programs(values, found)}
+        for function in _compiled_when_called(values):
+            found.function(function)
     finally:
         polyopt.scop = original
     for scop in made.values():

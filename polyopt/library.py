@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
@@ -146,7 +146,7 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
 
     ``program`` is the name of a kernel (``blur``), a path of a C file (``dir/blur.c``), or
     ``file.py:function``, where the function is a program or, without arguments, returns one;
-    ``file.py`` alone, where it has one program.
+    ``file.py`` alone, where it has one program; ``file.c:function`` is one of a C file's.
     ``reading`` says how a C file is read.
 
     Raises ``UnknownNameError`` where there is no such kernel, file or function,
@@ -154,6 +154,7 @@ def load_scop(program: str, reading: Reading | None = None) -> Scop:
     and whatever the frontend finds wrong.
     """
     reading = reading or Reading()
+    program, reading = c_function(program, reading)
     file, function = python_file(program)
     is_c_file = program.endswith(".c") or ("/" in program and ".py" not in program)
     if reading.is_given and not is_c_file:
@@ -188,6 +189,14 @@ def plain_function(program: str) -> Callable[..., Any] | None:
     found = getattr(found, "__wrapped__", found)  # it may be decorated with @po.jit
     is_plain = inspect.isfunction(found) and bool(inspect.signature(found).parameters)
     return cast("Callable[..., Any]", found) if is_plain else None
+
+
+def c_function(program: str, reading: Reading) -> tuple[str, Reading]:
+    """``file.c:function`` as the file, and a reading of that function."""
+    file, _, function = program.rpartition(":")
+    if not file.endswith(".c") or not function or reading.function or Path(program).exists():
+        return program, reading
+    return file, replace(reading, function=function)
 
 
 def python_file(program: str) -> tuple[str, str | None]:
@@ -297,6 +306,10 @@ def _python_scop(path: Path, function: str) -> Scop:
         found = found()
     if isinstance(found, Scop):
         return found
+    if callable(found) and not isinstance(found, type):
+        msg = f"{path}:{function} is a function of arrays: its program is for those of a call"
+        hint = f"polyopt run {path}:{function} -i NAME=FILE.npy prints plan, reasons and proof"
+        raise InvalidOptionError(msg, hint=f"{hint}; in Python, po.jit has plan, source, explain()")
     msg = f"{path}:{function} is not a program"
     raise InvalidOptionError(
         msg, hint="decorate it with @po.scop, or let it take no arguments and return a Scop"

@@ -8,7 +8,7 @@ from polyopt import __version__
 from polyopt.cli.boundary import GuardedGroup
 from polyopt.cli.commands.checking import check
 from polyopt.cli.commands.demo import demo
-from polyopt.cli.commands.exporting import export
+from polyopt.cli.commands.exporting import build, export
 from polyopt.cli.commands.extracting import scop
 from polyopt.cli.commands.house import cache, doctor
 from polyopt.cli.commands.mapping import map_command
@@ -36,7 +36,7 @@ Examples:
   polyopt emit code.c -o fast.c          its marked regions, optimised in place
   polyopt check blur.c filter.py         what is wrong in files, for editors
   polyopt export blur.c lib              a C library with CMake and pkg-config
-  polyopt export blur.c dist --wheel     a Python wheel that needs NumPy alone
+  polyopt build blur.c                   a Python wheel that needs NumPy alone
 """,
 )  # fmt: skip
 @click.version_option(__version__, "-V", "--version", prog_name="polyopt")
@@ -45,8 +45,8 @@ def cli() -> None:
 
 
 for _command in (
-    run, map_command, emit, export, scop, view, deps, prove, explain, why, tradeoff, profile, bench,
-    tune, report, demo,
+    run, map_command, emit, export, build, scop, view, deps, prove, explain, why, tradeoff, profile,
+    bench, tune, report, demo,
     check, doctor, cache, completion,
 ):  # fmt: skip
     cli.add_command(_command)

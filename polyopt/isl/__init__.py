@@ -86,6 +86,7 @@ from polyopt.isl.flow import (
     last_writes,
     quick_last_writes,
 )
+from polyopt.isl.quotients import floor_quotient, floor_remainder
 from polyopt.isl.written import TextKeyed
 
 __all__ = [
@@ -142,6 +143,8 @@ __all__ = [
     "exclusive",
     "exclusive_property",
     "fix_param_values",
+    "floor_quotient",
+    "floor_remainder",
     "identity_part",
     "instance_of",
     "instance_space",

@@ -22,7 +22,7 @@ from polyopt.errors import InvalidOptionError
 from polyopt.escaping import c_string
 from polyopt.ir.types import BF16, F16
 from polyopt.runtime.samples import LARGE, choose_sizes
-from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS
+from polyopt.runtime.toolchain import CLANG_FLAGS, GCC_FLAGS, SMALL_FILLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 #: what the harness calls its tables: no program has such names
 _SIZES, _DATA, _COUNTS = "polyopt_size", "polyopt_data", "polyopt_count"
+#: flags for this compiler and this kind of processor
+_LOCAL = (*SPARE_STACK, *SMALL_FILLS)
 #: how the flag begins that says whether products and sums may be rounded once together
 _CONTRACTION = "-ffp-contract="
 #: What a result may differ by, relative to its largest value: contraction and reordering.
@@ -87,7 +89,7 @@ def compiler_settings(commands: Iterable[Sequence[str]]) -> str:
 def common_flags(commands: Iterable[Sequence[str]]) -> tuple[str, ...]:
     """The flags of several compilations, each once, but for those that undo each other."""
     listed = [tuple(flags) for flags in commands]
-    asked = dict.fromkeys(f for flags in listed for f in flags if f not in SPARE_STACK)
+    asked = dict.fromkeys(f for flags in listed for f in flags if f not in _LOCAL)
     contractions = [flag for flag in asked if flag.startswith(_CONTRACTION)]
     return tuple(f for f in asked if len(contractions) < 2 or f not in contractions)
 
@@ -98,7 +100,7 @@ def own_flags(commands: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...
     Files differ in whether products and sums may be rounded once together: not where integers
     come out.
     """
-    shared = {*common_flags(commands.values()), *SPARE_STACK}
+    shared = {*common_flags(commands.values()), *_LOCAL}
     found = {file: tuple(f for f in flags if f not in shared) for file, flags in commands.items()}
     return {file: flags for file, flags in found.items() if flags}
 

@@ -103,6 +103,11 @@ class JitFunction(InPlace, Generic[_P, _R]):
             self._warn(error)
         return self._function(*args, **kwargs)
 
+    @property
+    def falls_back(self) -> bool:
+        """Whether Python runs what is not taken."""
+        return self._fallback
+
     def compile(self, *args: _P.args, **kwargs: _P.kwargs) -> Signature:
         """Compile for arguments like these, without running. Raises a ``UserError``."""
         call, program = self._program(self._objects(args, kwargs))

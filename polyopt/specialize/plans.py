@@ -35,14 +35,14 @@ def planned(scop: Scop, sizes: Mapping[str, int], target: str, *, reassociate: b
     found = _arrived(cache.get(choices), scop) if cache else None
     if found is not None:
         return found
-    start = without_waste(scop)
+    start = dead_stores_eliminated(scop)
     plan = continued(start, sizes=sizes, target=target, reassociate=reassociate)
     if cache:
         cache.put(choices, pickle.dumps(plan))
     return plan
 
 
-def without_waste(scop: Scop) -> Plan:
+def dead_stores_eliminated(scop: Scop) -> Plan:
     """The plan of a program whose first move, where there is any use in it, leaves out stores that
     array expressions make and nothing needs: zeros that are overwritten, borders copied back."""
     plan = Plan(scop)

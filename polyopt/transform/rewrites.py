@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from polyopt.transform.plan import Plan
 
 _Given = ParamSpec("_Given")
-#: moves that are proven apart from those before and after them: the programs between are stages
-STAGED = frozenset({"eliminate_dead_stores"})
 
 
 @checks_methods
@@ -93,7 +91,8 @@ class PlanRewrites:
             scop = function(plan.scop, *args, **options)
         moves = (*plan.moves, Move(name, args, tuple(options.items())))
         stages = plan.stages
-        if plan.moves and {name, plan.moves[-1].name} & STAGED:
+        beside = (name, plan.moves[-1].name) if plan.moves else ()
+        if any(registered(move).is_stage for move in beside):
             stages = (*stages, plan.scop)
         source_shown((plan.source, *stages)[-1], scop)
         return type(plan)(

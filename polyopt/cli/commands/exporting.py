@@ -1,4 +1,4 @@
-"""``export``: a program or network as a C library or as a wheel."""
+"""``export`` and ``build``: a program or network as a C library, or as a wheel."""
 
 from __future__ import annotations
 
@@ -93,9 +93,43 @@ def export(
     weights in a file: polyopt export net.onnx net
 
     With --wheel it is compiled, and a Python module that needs NumPy alone is written around it:
-    polyopt export net.onnx dist --wheel --target avx2
+    polyopt export net.onnx dist --wheel --target avx2, which polyopt build net.onnx is short for.
     """
-    made = _compiled(program, choice, sizes, reading)
+    _export(_compiled(program, choice, sizes, reading), folder, wheel, as_json=as_json)
+
+
+@click.command(short_help="Compile PROGRAM into a Python wheel.")
+@program_argument
+@click.argument("folder", default="dist")
+@plan_options
+@size_option
+@reading_options
+@click.option("--name", metavar="NAME", help="What the module is called.")
+@click.option("--release", metavar="VERSION", help="The wheel's version, 1.0.0 by default.")
+@click.option("--no-openmp", is_flag=True, help="One thread, and no OpenMP needed.")
+@json_option
+def build(  # noqa: PLR0913 - an argument for each option
+    program: str,
+    folder: str,
+    choice: PlanChoice,
+    sizes: tuple[str, ...],
+    *,
+    reading: Reading,
+    name: str | None,
+    release: str | None,
+    no_openmp: bool,
+    as_json: bool,
+) -> None:
+    """Compile PROGRAM, or the network of an ONNX file, into a Python wheel in FOLDER (dist).
+
+    The wheel needs NumPy alone: polyopt build blur.c, pip install dist/*.whl. It is what
+    polyopt export --wheel writes.
+    """
+    wheel = WheelChoice(wanted=True, name=name, release=release, no_openmp=no_openmp)
+    _export(_compiled(program, choice, sizes, reading), folder, wheel, as_json=as_json)
+
+
+def _export(made: Kernel | Model, folder: str, wheel: WheelChoice, *, as_json: bool) -> None:
     with progress("wheel" if wheel.wanted else "C"):
         files = _written(made, Path(folder), wheel)
     names = [path.name for path in files]

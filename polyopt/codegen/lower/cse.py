@@ -12,8 +12,8 @@ are as short as a name, and stay.
 
 A value with a branch in it that all iterations of a vector loop have in common is a local too,
 to be worked out before the loop: compilers move its parts there, and then find no vector form
-for a choice whose condition is a scalar. So is what a vector loop looks up in a short table
-(``passes/table_permute.py``).
+for a choice whose condition is a scalar. So is a size that becomes a float, and what a vector loop
+looks up in a short table (``passes/table_permute.py``).
 
 *Requires* that the statement computes the value whatever its conditions say: what only a branch
 of a choice asks for may load outside of an array there, or divide by zero. The right operand of
@@ -51,7 +51,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.ir.intervals import is_inside, whole
-from polyopt.ir.types import BOOL, I32, ScalarType
+from polyopt.ir.types import BOOL, I32, I64, ScalarType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -118,7 +118,8 @@ def _locals(
     made: dict[int, Local] = {}
     for node in nodes:
         value = lower(node, known, stored=True)
-        if is_simple(value.node) or (value.type.is_integer and _is_step(value.node)):
+        is_name = is_simple(value.node) and not _converts(node)
+        if is_name or (value.type.is_integer and _is_step(value.node)):
             continue
         stem = c_name(arrays[id(node)]) if id(node) in arrays else ""
         local = Local(c.Symbol(stem, _local_type(value)), value.node)
@@ -232,13 +233,25 @@ def _named(root: Expr, fixed: set[int], asked: Collection[int]) -> list[Expr]:
     always = _always(root, set())
 
     def is_worth(node: Expr) -> bool:
-        if id(node) not in always or _is_plain(node):
+        if id(node) not in always:
+            return False
+        if id(node) in largest and any(map(_converts, walk(node))):
+            return True
+        if _is_plain(node):
             return False
         if id(node) in asked:
             return True
         return uses[id(node)] > 1 or (id(node) in largest and any(map(_branches, walk(node))))
 
     return [node for node in order if is_worth(node)]
+
+
+def _converts(node: Expr) -> bool:
+    """Whether it makes a float of an integer of 64 bits: processors have no vector form of that
+    before AVX-512, and a loop that holds it, although it is the same throughout, no vectors."""
+    if not isinstance(node, Cast) or not node.type.is_float:
+        return False
+    return node.operand.type.is_integer and node.operand.type.bits == I64.bits
 
 
 def _in_order(root: Expr) -> list[Expr]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Binary, Call, Select, Symbol, Var, number_of
+from polyopt.codegen.ast.expr import Binary, Call, Select, Symbol, Var
 from polyopt.codegen.ast.nodes import (
     Assign,
     Block,
@@ -109,8 +109,8 @@ def _fixed_first(loop: For) -> For | If | Block:
 
 
 def _holds(loop: For) -> bool:
-    """Whether a loop of constant bounds runs at all."""
-    return number_of(loop.start) is not None and (span_of(loop) or 0) > 0
+    """Whether a loop is known to run: its end is a constant further than its start."""
+    return (span_of(loop) or 0) > 0
 
 
 def _without_fixed(node: Node, made: dict[tuple[CType, Expr], Local]) -> Node:

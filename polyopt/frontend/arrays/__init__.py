@@ -92,6 +92,7 @@ def _read(
 ) -> ReadFunction:
     facts = Facts(sizes)
     known = bound(given, sizes, facts)
+    helpers.given = {array.name: array for array in known.arrays}
     scope = Scope(text, function, sizes.params)
     scope.frames[0].names.update(known.bindings)
     loops = (n.target for n in ast.walk(text.tree) if isinstance(n, ast.For))
@@ -103,7 +104,9 @@ def _read(
     found.block(text.tree.body)
     if not found.body:
         raise UnsupportedError("a function that computes nothing", span=text.span(text.tree))
-    outs = found.results.outs
+    outs = [*found.results.outs]
+    # what data choose the elements of is an argument: a call checks their subscripts
+    outs += (a for a in found.temps if a.name in helpers.scattered and a not in outs)
     for stated in found.context:
         facts.assume(stated.params())
     arguments = (*known.arrays, *(replace(a, role="out") for a in outs))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, TypeMismatchError, UnsupportedError
+from polyopt.frontend.arrays.comprehensions import items_of
 from polyopt.frontend.arrays.functions.integers import operation
 from polyopt.frontend.arrays.grid import (
     Along,
@@ -176,6 +177,7 @@ class ArrayExpressions(ArrayOperands):
             return index_of(index_from(form, extent, self.here))
         if type_of(value).is_float:
             raise TypeMismatchError("a subscript has to be an integer", hint="wrap it in int(...)")
+        self._statements.covers(as_expr(value))
         return build.cast(I64, as_expr(value))
 
     def _element(self, base: Grid, picks: Sequence[Subscript], node: ast.AST) -> AnyOperand:
@@ -216,6 +218,11 @@ class ArrayExpressions(ArrayOperands):
 
     # operations
 
+    def _operation(self, node: ast.expr) -> AnyOperand:
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return Items(tuple(items_of(self, node)))
+        return super()._operation(node)
+
     def value(self, node: ast.expr) -> Value:
         """The node as a number. Raises ``UserError`` kinds with the node's span."""
         operand = self.operand(node)
@@ -241,6 +248,10 @@ class ArrayExpressions(ArrayOperands):
 
             return matmul(self, one, other, node)
         name = BINARY_OPERATORS[type(op)]
+        if not isinstance(one, Grid) and not isinstance(other, Grid):
+            wrapped = self.by_size(name, one, other)
+            if wrapped is not None:
+                return wrapped
         return self.elementwise(partial(operation, name), [one, other], node)
 
     def _unary(self, node: ast.UnaryOp) -> AnyOperand:

@@ -51,6 +51,10 @@ class Helpers:
         self.unnamed: set[str] = set()
         #: arrays that were written so far
         self.written: set[str] = set()
+        #: arrays of the function that it writes to where data say
+        self.scattered: set[str] = set()
+        #: the caller's arrays, by name
+        self.given: dict[str, Array] = {}
         #: the call that is all of a statement, or all of what one assigns
         self.direct: ast.AST | None = None
         self._texts: dict[tuple[int, int], FunctionText] = {}

@@ -83,6 +83,11 @@ class ArrayOperands(Expressions):
         return Place(self._statements.facts, domain)
 
     @property
+    def known(self) -> Set:
+        here = self.here
+        return here.domain.intersect_params(here.facts.context)
+
+    @property
     def statements(self) -> ArrayStatements:
         """The reader of the statements around."""
         return self._statements

@@ -262,7 +262,7 @@ class ArrayStatements(Storing):
         if found is None or (name in names and self.is_certain):
             if not isinstance(grid, Placed):
                 grid = self.materialise(grid, node, name)
-                names[name] = Variable(grid.array)
+                names[name] = Variable(grid.array) if grid.is_whole else Alias(grid)
             else:
                 names[name] = Alias(grid)
             self.helpers.unnamed.discard(grid.array.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
@@ -13,8 +14,8 @@ from polyopt.frontend.loops.ranges import Range, loop_domain
 from polyopt.frontend.loops.scope import Frame, View, stores
 from polyopt.frontend.loops.statements import Statements
 from polyopt.frontend.values import Strong, Value, Weak, is_weak, type_of, typed
-from polyopt.ir.expr import Affine, Load, loads, same_expr
-from polyopt.isl import affine_constant, dim_type, lift_form
+from polyopt.ir.expr import Affine, Cast, Load, RangeHint, loads, same_expr
+from polyopt.isl import Map, affine_constant, dim_type, lift_form
 
 if TYPE_CHECKING:
     import ast
@@ -74,8 +75,12 @@ class Storing(Statements):
         self.helpers.written.add(array.name)
         super()._emit(array, index, value, node, first=first)
 
-    def _scatter(self, operand: View, target: ast.expr, value: Value, node: ast.AST) -> None:
+    def _scatter(self, operand: View, target: ast.AST, value: Value, node: ast.AST) -> None:
         self.helpers.written.add(operand.array.name)
+        if operand.array.role == "temp":
+            self.helpers.scattered.add(operand.array.name)
+        for part in operand.index:
+            self.covers(part)
         super()._scatter(operand, target, value, node)
 
     def put(self, place: View, value: Value, target: ast.expr, node: ast.AST) -> None:
@@ -84,6 +89,27 @@ class Storing(Statements):
             self._emit(place.array, place.index, value, node)
         else:
             self._scatter(place, target, value, node)
+
+    def covers(self, subscript: Expr) -> None:
+        """Note that the loops around go over all of an index array, where sizes are such.
+
+        Calls check subscripts of data before they run; they do so where all are used.
+        """
+        while isinstance(subscript, Cast | RangeHint):
+            subscript = subscript.operand
+        if not isinstance(subscript, Load):
+            return
+        source = self.helpers.given.get(subscript.array)
+        if source is None or source.role not in {"in", "inout"}:
+            return
+        for part, extent in zip(subscript.index, source.extents, strict=True):
+            if isinstance(part, Affine):
+                taken = part.form.intersect_domain(self._domain).as_map().range()
+                if taken.dim_has_upper_bound(dim_type.set, 0):
+                    one = affine_constant(self.facts.context.get_space(), 1)
+                    used = taken.dim_max(0).add(one).insert_domain(self._domain.get_space())
+                    everything = extent.insert_domain(self._domain.get_space())
+                    self.facts.equal(everything, used, self._domain)
 
     # storage and loops
 
@@ -123,20 +149,28 @@ class Storing(Statements):
         self, kind: ScalarType, shape: Sequence[PwAff], node: ast.AST, name: str = "t"
     ) -> Placed:
         """A new local array. Raises ``NonAffineError`` for a shape that depends on loops."""
-        own = tuple(self._params_only(extent, node) for extent in shape)
+        space = self.scope.space
+        own = tuple(self._largest(extent, node) for extent in shape)
         array = self._declare(name, kind, own, node)
         self.helpers.unnamed.add(array.name)
-        return whole(array, self.scope.private_index(array), self.scope.space)
+        placed = whole(array, self.scope.private_index(array), space)
+        return replace(placed, shape=tuple(lift_form(extent, space) for extent in shape))
 
-    def _params_only(self, extent: PwAff, node: ast.AST) -> PwAff:
+    def _largest(self, extent: PwAff, node: ast.AST) -> PwAff:
+        """The most that an extent is in the loops around, which sizes alone decide."""
         count = extent.dim(dim_type.in_)
-        if extent.involves_dims(dim_type.in_, 0, count):
+        if not extent.involves_dims(dim_type.in_, 0, count):
+            return extent.drop_dims(dim_type.in_, 0, count).project_domain_on_params()
+        inside = lift_form(extent, self.scope.space).intersect_domain(self._domain)
+        taken = inside.as_map().range()
+        if not taken.dim_has_upper_bound(dim_type.set, 0):
             raise UnsupportedError(
-                "the extent of an array that has to be stored depends on a loop",
+                "the extent of an array that has to be stored has no limit",
                 span=self.read.span(node),
                 hint="write the operation as a loop over the elements",
             )
-        return extent.drop_dims(dim_type.in_, 0, count).project_domain_on_params()
+        one = affine_constant(self.facts.context.get_space(), 1)
+        return taken.dim_max(0).union_max(one)
 
     def materialise(self, grid: Grid, node: ast.AST, name: str = "t") -> Placed:
         """The array's elements in a new local array."""
@@ -168,9 +202,14 @@ class Storing(Statements):
             place = target.place(index, space)
             is_grid = isinstance(value, Grid)
             element = value.at(index, space) if is_grid else lifted(value, space)
-            clashes = _clashes(typed(element, target.array.type), target.array.name, place)
-            if not clashes:
+            outer = self.scope.depth - len(target.shape)
+            read = typed(element, target.array.type)
+            clashes = _clashes(read, target.array.name, place, self._domain, outer)
+            if not clashes and all(isinstance(part, Affine) for part in place):
                 self._emit(target.array, place, element, node, first=first)
+            elif not clashes:
+                chosen = View(target.array, place, self.read.span(node))
+                self._scatter(chosen, node, element, node)
         if clashes:
             self.store(target, self.kept(value, node), node)
 
@@ -190,10 +229,26 @@ class Storing(Statements):
         return None if found is None else lifted(found, self.scope.space)
 
 
-def _clashes(value: Expr, array: str, place: Sequence[Expr]) -> bool:
-    """Whether an element of the array other than the one that is written is read."""
+def _clashes(value: Expr, array: str, place: Sequence[Expr], domain: Set, outer: int) -> bool:
+    """Whether an element is read that another iteration of the loops from ``outer`` on writes."""
     return any(
         load.array == array
         and not all(same_expr(a, b) for a, b in zip(load.index, place, strict=True))
+        and _meet(load.index, place, domain, outer)
         for load in loads(value)
     )
+
+
+def _meet(read: Sequence[Expr], written: Sequence[Expr], domain: Set, outer: int) -> bool:
+    """Whether an iteration reads what another one writes, in one iteration of the outer loops."""
+    space = domain.get_space()
+    pairs = Map.identity(space.map_from_set())
+    depth = space.dim(dim_type.set)
+    pairs = pairs.project_out(dim_type.out, outer, depth - outer)
+    pairs = pairs.apply_range(pairs.reverse()).intersect_domain(domain).intersect_range(domain)
+    for one, other in zip(read, written, strict=True):
+        if isinstance(one, Affine) and isinstance(other, Affine):
+            forms = (lift_form(part.form, space).as_map() for part in (one, other))
+            first, second = forms
+            pairs = pairs.intersect(first.apply_range(second.reverse()))
+    return not pairs.subtract(Map.identity(space.map_from_set())).is_empty()

@@ -30,6 +30,7 @@ from polyopt.frontend.values import (
     select,
     strengthened,
     truth,
+    type_of,
 )
 from polyopt.ir.types import ELEMENTS
 
@@ -58,6 +59,11 @@ def _math_int(name: str) -> Function:
         return to_int(float_call(name, [x], weak=True))
 
     return 1, call
+
+
+def _round(x: Value) -> Value:
+    """Python's ``round``: to the nearest integer, halves to the even one."""
+    return to_int(x if type_of(x).is_integer else float_call("rint", [x], weak=True))
 
 
 def _square(x: Value) -> Value:
@@ -93,6 +99,7 @@ def _table() -> dict[object, Function]:
         int: (1, to_int),
         float: (1, to_float),
         bool: (1, truth),
+        round: (1, _round),
         pow: (2, partial(binary, "pow")),
         np.abs: (1, absolute),
         np.fabs: (1, absolute),
@@ -125,7 +132,7 @@ def _table() -> dict[object, Function]:
 
 _CALLS = _table()
 #: What returns Python's numbers, which stay weak; the others return NumPy's.
-_PYTHON = {abs, int, float, bool, pow, *(f for f in vars(math).values() if callable(f))}
+_PYTHON = {abs, int, float, bool, pow, round, *(f for f in vars(math).values() if callable(f))}
 
 
 def is_known(function: object) -> bool:

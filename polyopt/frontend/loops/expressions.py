@@ -11,6 +11,7 @@ from polyopt.frontend.functions import constant, convert
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.calls import call_known, is_known
+from polyopt.frontend.loops.merge import item_by_item
 from polyopt.frontend.loops.scope import Known, Operand, Shape, Variable, View
 from polyopt.frontend.loops.text import function_text
 from polyopt.frontend.sizes import BINARY_OPERATORS, COMPARE_OPERATORS
@@ -25,6 +26,7 @@ from polyopt.frontend.values import (
     compare,
     complement,
     either,
+    form_of,
     index_form,
     loaded,
     negation,
@@ -36,10 +38,11 @@ from polyopt.frontend.values import (
 from polyopt.ir import build
 from polyopt.ir.expr import Expr, Load, index_of
 from polyopt.ir.types import I64
-from polyopt.isl import constant_value
+from polyopt.isl import constant_value, floor_quotient, floor_remainder
 
 if TYPE_CHECKING:
     from polyopt.frontend.loops.scope import Scope
+    from polyopt.isl import Set
     from polyopt.source import Span
 
 #: Helper functions may call helpers, but not without end.
@@ -114,7 +117,9 @@ class Expressions:
             case ast.BoolOp():
                 return self._bool(node)
             case ast.Compare():
-                return self._compare(node)
+                return (
+                    self._operation(apart) if (apart := item_by_item(node)) else self._compare(node)
+                )
             case ast.IfExp():
                 return self._choice(node)
             case _:
@@ -231,8 +236,26 @@ class Expressions:
                 if type(part.op) not in BINARY_OPERATORS:
                     raise UnsupportedError("the operator @ is not taken")
                 op = BINARY_OPERATORS[type(part.op)]
-                result = binary(op, result, self.value(part.right))
+                right = self.value(part.right)
+                wrapped = self.by_size(op, result, right)
+                result = binary(op, result, right) if wrapped is None else wrapped
         return result
+
+    @property
+    def known(self) -> Set:
+        """``{ [i] : ... }``: the iterations in which an expression is evaluated."""
+        return self.scope.frames[-1].domain
+
+    def by_size(self, op: str, one: Value, other: Value) -> Form | None:
+        """``one // other`` and ``one % other`` of what is wrapped by a size, where it is affine."""
+        if op not in {"floordiv", "mod"} or not isinstance(other, Form):
+            return None
+        left, right = (form_of(value, self.scope.space) for value in (one, other))
+        if left is None or right is None or constant_value(right) is not None:
+            return None
+        divide = floor_quotient if op == "floordiv" else floor_remainder
+        found = divide(left, right, self.known)
+        return None if found is None else Form(found)
 
     def _choice(self, node: ast.IfExp) -> Value:
         test = truth(self.value(node.test))

@@ -92,3 +92,30 @@ def changed_in(body: list[ast.stmt]) -> set[str]:
             elif isinstance(node, ast.AugAssign | ast.AnnAssign):
                 result.add(base_name(node.target))
     return result
+
+
+def item_by_item(node: ast.Compare) -> ast.expr | None:
+    """``(a, b) == (c, d)`` as ``a == c and b == d``, and ``a in (b, c)`` as ``a == b or a == c``.
+
+    ``None`` for comparisons that are neither.
+    """
+    if len(node.ops) > 1:
+        return None
+    left, (op,), (right,) = node.left, node.ops, node.comparators
+    if not isinstance(right, ast.Tuple | ast.List) or not right.elts:
+        return None
+
+    def one(a: ast.expr, b: ast.expr, same: type[ast.cmpop]) -> ast.expr:
+        return ast.copy_location(ast.Compare(a, [same()], [b]), node)
+
+    if isinstance(op, ast.In | ast.NotIn):
+        same, join = (ast.Eq, ast.Or()) if isinstance(op, ast.In) else (ast.NotEq, ast.And())
+        parts = [one(left, item, same) for item in right.elts]
+    elif isinstance(op, ast.Eq | ast.NotEq) and isinstance(left, ast.Tuple | ast.List):
+        if type(left) is not type(right) or len(left.elts) != len(right.elts):
+            return None
+        same, join = (ast.Eq, ast.And()) if isinstance(op, ast.Eq) else (ast.NotEq, ast.Or())
+        parts = [one(a, b, same) for a, b in zip(left.elts, right.elts, strict=True)]
+    else:
+        return None
+    return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(join, parts), node)

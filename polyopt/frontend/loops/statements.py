@@ -384,7 +384,7 @@ class Statements:
             return
         self._emit(operand.array, operand.index, self.read.value(value), node)
 
-    def _scatter(self, operand: View, target: ast.expr, value: Value, node: ast.AST) -> None:
+    def _scatter(self, operand: View, target: ast.AST, value: Value, node: ast.AST) -> None:
         """A write to an element that data choose."""
         array, span = operand.array, self.read.span(target)
         test = self._test()

@@ -197,6 +197,14 @@ class Analysis:
                 return (
                     [rest] if bool(other.value) is not holds else [of(cond.cond, holds=False), rest]
                 )
+            case Binary(op="and" | "or", left=one, right=other) if cond.type == BOOL:
+                rest = [_and(of(one, holds=holds), of(other, holds=holds))]
+                if (cond.op == "and") is holds:
+                    return rest
+                return [
+                    of(one, holds=holds),
+                    _and(of(one, holds=not holds), of(other, holds=holds)),
+                ]
             case Compare() if cond.left.type.is_integer:
                 return [self._compared(cond, place, facts, holds=holds)]
             case Load():

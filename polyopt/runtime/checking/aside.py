@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.errors import WrongCodeError
 from polyopt.isl import exclusive
-from polyopt.runtime.checking.worker import answer
+from polyopt.runtime.checking.worker import answer, come_forward
 from polyopt.runtime.processes import POLL_S
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class Pending:
     def result(self) -> str:
         """What is shown, in words, once that is known. Raises ``WrongCodeError``."""
         self._ask_here()
+        if not self._answered.is_set():
+            _checker().hurry()
         while not self._answered.wait(POLL_S):  # in parts, so that an interrupt is heard
             pass
         self.settle()
@@ -111,7 +113,14 @@ class _Checker:
         self._queue: SimpleQueue[Pending] = SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._line: Connection | None = None
+        self._is_awaited = False
         Thread(target=self._run, name="polyopt checks", daemon=True).start()
+
+    def hurry(self) -> None:
+        """Somebody waits for an answer: from now on the process is one as any other."""
+        self._is_awaited = True
+        if self._process is not None:
+            come_forward(self._process.pid)
 
     def ask(self, pending: Pending) -> None:
         """Have a check made."""
@@ -168,8 +177,12 @@ class _Checker:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                # no interrupt of the terminal's; of this session, in which its priority counts:
+                # Linux shares processors between sessions first, see sched(7), autogroup
+                process_group=0,
             )
+        if self._is_awaited:
+            come_forward(self._process.pid)
         return self._line, self._process
 
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 #: seconds without a question after which it ends: what starting it anew takes is little beside
 #: that, and it holds some 100 MB
 IDLE_S = 60.0
-#: what it yields of the processor: who waits for a first result comes first
-NICE = 10
+#: what it yields of the processor: the kernel that it checks runs meanwhile, and threads that wait
+#: for one another wait for the one that it holds up; the most that there is, see setpriority(2)
+NICE = 19
 
 
 def answer(check: Check) -> tuple[bool, str]:
@@ -36,10 +37,25 @@ def answer(check: Check) -> tuple[bool, str]:
         return False, unexpected(error).diagnostic.message
 
 
+def stand_back() -> None:
+    """Run where nothing else does: ``SCHED_IDLE``, see sched(7), or with the least priority."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "linux":
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        else:
+            os.nice(NICE)
+
+
+def come_forward(process: int) -> None:
+    """Give a process that stands back the processors as any other: somebody waits for it."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0))
+
+
 def main(handle: int) -> None:
     """Answer until nobody asks."""
-    with contextlib.suppress(OSError):
-        os.nice(NICE)
+    stand_back()
     with Connection(handle) as line, contextlib.suppress(EOFError, OSError):
         while line.poll(IDLE_S):
             line.send(answer(line.recv()))

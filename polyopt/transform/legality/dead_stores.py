@@ -33,6 +33,7 @@ from polyopt.isl import (
     tuple_name,
     union_all,
 )
+from polyopt.memo import memo
 from polyopt.transform.legality.parallel import Obligation
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from polyopt.isl import Map
 
 
+@memo
 def is_part(source: Scop, scop: Scop) -> bool:
     """Whether a program is another one as it stands, without some of its instances."""
     same = (

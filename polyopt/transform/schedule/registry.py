@@ -35,6 +35,8 @@ class Transformation:
     keeps: bool
     #: what to do instead where the proof refuses the new order; empty for the proof's own advice
     hint: str = ""
+    #: whether its proof is one of its own: the program before it, and that after it, is a stage
+    is_stage: bool = False
 
     @property
     def name(self) -> str:
@@ -52,18 +54,19 @@ TRANSFORMATIONS: dict[str, Transformation] = {}
 
 
 def transformation(
-    kind: Kind, *, keeps: bool = False, hint: str = ""
+    kind: Kind, *, keeps: bool = False, hint: str = "", is_stage: bool = False
 ) -> Callable[[Function], Function]:
     """Decorator: the function, registered as a transformation.
 
     ``keeps`` says that it holds for any order of loops, so that ``reschedule`` may follow, and
-    ``hint`` what to do instead where the proof refuses the new order.
+    ``hint`` what to do instead where the proof refuses the new order. What is a stage is proven
+    apart from the moves before and after it.
 
     Raises ``InvalidOptionError`` where another function has the name.
     """
 
     def register(function: Function) -> Function:
-        made = Transformation(function, kind, keeps or kind == "source", hint)
+        made = Transformation(function, kind, keeps or kind == "source", hint, is_stage)
         other = TRANSFORMATIONS.get(made.name, made)
         if _origin(other) != _origin(made):
             message = f"there is a transformation called {made.name!r} already"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 OPERATIONS = 500_000
 
 
-@transformation("source")
+@transformation("source", is_stage=True)
 def eliminate_dead_stores(scop: Scop) -> Scop:
     """The program without statements, or instances of them, whose results nothing sees, or that
     write what is there.

@@ -182,3 +182,66 @@ def test_help_ends_with_examples():
     names = re.findall(r"^    polyopt (\w+)", said, re.MULTILINE)
     assert len(names) > 4
     assert set(names) <= set(cli.commands)
+
+
+COMPILED_WHEN_CALLED = """\
+import numpy as np
+import polyopt as po
+
+
+def helper(a):
+    return np.median(a)
+
+
+@po.jit
+def fine(a):
+    i = 0
+    while i < 3:
+        a[i] = sum(x for x in (1, 2))
+        i += 1
+    return a + 1
+
+
+@po.jit
+def loops(a):
+    while a[0] < 3:
+        a[0] += helper(a)
+
+
+@po.jit(fallback=False)
+def sorts(a):
+    return np.sort(a)
+"""
+
+
+def test_functions_that_calls_compile_are_told_what_no_call_compiles(tmp_path):
+    file = tmp_path / "j.py"
+    file.write_text(COMPILED_WHEN_CALLED)
+    checked = check_file(file)
+    assert checked.programs == ("fine", "loops", "sorts")
+    found = {(p.line, p.column, p.severity, p.message) for p in checked.problems}
+    assert found == {
+        (6, 12, "warning", "a call of np.median is not taken"),
+        (20, 5, "warning", "the statement 'while' is not taken"),
+        (26, 12, "error", "a call of np.sort is not taken"),
+    }
+    assert CliRunner().invoke(cli, ["check", str(file)]).exit_code == 2
+
+
+def test_one_function_of_a_c_file_by_its_name(tmp_path):
+    file = tmp_path / "c.c"
+    file.write_text(C)
+    shown = CliRunner().invoke(cli, ["scop", f"{file}:three"])
+    assert shown.exit_code == 0
+    assert 'function: "three"' in shown.output
+    other = CliRunner().invoke(cli, ["scop", f"{file}:four"])
+    assert other.exit_code == 2
+    assert "no function is called 'four'" in other.output
+
+
+def test_functions_of_arrays_have_no_program_without_a_call(tmp_path):
+    file = tmp_path / "j.py"
+    file.write_text(COMPILED_WHEN_CALLED)
+    shown = CliRunner().invoke(cli, ["explain", f"{file}:fine"])
+    assert shown.exit_code == 2
+    assert "polyopt run" in shown.output

@@ -76,3 +76,18 @@ def test_what_the_loop_itself_changes_stays_inside():
 def test_values_wait_for_a_loop_that_may_not_run():
     source = po.Plan(po.parse_c(LAST)).vectorize("out.i").compile().source
     assert re.search(r"if \(0 < M\) \{\s*const float \w+ = 1\.0f < a\[N - 1\]", source)
+
+
+def test_a_size_becomes_a_float_before_a_vector_loop():
+    scop = po.parse_c("""
+void f(int n, long w, const double a[n], double out[n]) {
+    for (int i = 0; i < n; i++)
+        out[i] = a[i] / w;
+}
+""")
+    text = po.Plan(scop).vectorize("out.i").emit().source
+    before, _, after = text.partition("#pragma omp simd")
+    assert "const double fixed = w;" in before
+    assert "out[i] = a[i] / fixed;" in after
+    plain = po.Plan(scop).emit().source
+    assert "fixed" not in plain

@@ -241,6 +241,125 @@ def stacked(a):
     return np.concatenate((a[:2], a[::-1], 2 * a[-3:])), np.stack((a[0], a[1])), np.diff(a)
 
 
+@program(integers(0, 2, 9, 11, kind=np.uint8), given(3))
+def life_on_a_torus(grid, steps):
+    h, w = grid.shape
+    grid = grid.copy()
+    for _ in range(steps):
+        new = np.zeros_like(grid)
+        for y in range(h):
+            for x in range(w):
+                n = 0
+                for dy in (-1, 0, 1):
+                    for dx in (-1, 0, 1):
+                        if (dy, dx) != (0, 0):
+                            n += grid[(y + dy) % h, (x + dx) % w]
+                if n == 3 or (n == 2 and grid[y, x] == 1):
+                    new[y, x] = 1
+        grid = new
+    return grid
+
+
+@program(integers(0, 2, 9, 11, kind=np.uint8))
+def life_by_comprehension(grid):
+    around = [(i, j) for i in (-1, 0, 1) for j in range(-1, 2) if (i, j) != (0, 0)]
+    n = sum(np.roll(grid, (i, j), axis=(0, 1)) for i, j in around)
+    return ((n == 3) | ((grid == 1) & (n == 2))).astype(grid.dtype)
+
+
+@program(integers(0, 2, 9, 11, kind=np.uint8))
+def life_by_border(grid):
+    p = np.pad(grid, 1, mode="wrap")
+    n = p[:-2, :-2] + p[:-2, 1:-1] + p[:-2, 2:] + p[1:-1, :-2]
+    n = n + p[1:-1, 2:] + p[2:, :-2] + p[2:, 1:-1] + p[2:, 2:]
+    return np.where((n == 3) | ((n == 2) & (grid == 1)), 1, 0)
+
+
+@program(floats(7, 8))
+def borders(a):
+    return (
+        np.pad(a, 2),
+        np.pad(a, (1, 2), "edge"),
+        np.pad(a, ((0, 1), (2, 0)), mode="reflect"),
+        np.pad(a, 1, mode="symmetric"),
+        np.pad(a, ((1, 0), (0, 1)), constant_values=7),
+    )
+
+
+@program(floats(9, 9), given(9.0))
+def lu_by_slices(a, shift):
+    a = a + shift * np.eye(len(a))
+    for k in range(len(a) - 1):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return np.tril(a, -1) + np.eye(len(a)), np.triu(a)
+
+
+@program(floats(9, 9))
+def elimination_with_named_multipliers(a):
+    for k in range(len(a) - 1):
+        m = a[k + 1 :, k] / (1 + a[k, k] ** 2)
+        a[k + 1 :, k:] -= m[:, None] * a[k, k:]
+        a[k + 1 :, k] = m
+
+
+@program(floats(16))
+def slices_that_meet_and_that_do_not(a):
+    a[:8] = a[8:] + 1
+    a[::2] += a[1::2]
+    a[1:] = a[:-1] + 1
+    a[3:5] = a[4:6] * 2
+
+
+@program(floats(50, 3), integers(0, 7, 50), given(7))
+def means_of_clusters(points, labels, k):
+    sums = np.zeros((k, points.shape[1]))
+    count = np.zeros(k, dtype=int)
+    for i in range(len(points)):
+        sums[labels[i]] += points[i]
+        count[labels[i]] += 1
+    return sums / np.maximum(count, 1)[:, None]
+
+
+@program(floats(11, 12, kind=np.float32), given(0.3))
+def rotated_by_lookup(image, angle):
+    h, w = image.shape
+    out = np.zeros_like(image)
+    c, s = np.cos(angle), np.sin(angle)
+    for y in range(h):
+        for x in range(w):
+            sy = round(c * (y - h // 2) - s * (x - w // 2) + h // 2)
+            sx = round(s * (y - h // 2) + c * (x - w // 2) + w // 2)
+            if 0 <= sy < h and 0 <= sx < w:
+                out[y, x] = image[sy, sx]
+    return out
+
+
+@program(floats(9))
+def ring(a):
+    n = len(a)
+    out = np.empty_like(a)
+    for i in range(n):
+        out[i] = a[(i + 1) % n] + 2 * a[(i - 1) % n] + (i + n) // n
+    return out
+
+
+@program(floats(9), integers(0, 9, 6))
+def chosen_one_by_one(table, key):
+    out = np.empty(len(key))
+    for i in range(len(out)):
+        out[i] = table[key[i]] + (0.5 if i in (1, 4) and i not in (2, 4) else 0.0)
+    return out
+
+
+@program(floats(9), given(3.5))
+def rounded_in_python(a, x):
+    total = round(x)
+    for i in range(len(a)):
+        total += round(10 * a[i])
+    return total
+
+
 def positive(*shape):
     return lambda rng: rng.random(shape) * 90 + 10
 

@@ -17,6 +17,7 @@ from polyopt.codegen.validate.on_build import NOT_CHECKED
 from polyopt.errors import WrongCodeError
 from polyopt.runtime.cache import KernelCache
 from polyopt.runtime.checking.aside import Pending
+from polyopt.runtime.checking.worker import come_forward
 
 TEXT = """
 void twice(int N, const double a[restrict N], double out[restrict N])
@@ -134,6 +135,7 @@ SCRIPT = """
 import os, sys
 from functools import partial
 from polyopt.runtime.checking.aside import Pending
+from polyopt.runtime.checking.worker import come_forward
 
 quiet = lambda *_: None
 good = Pending("good", partial(str, "well"), quiet, quiet)
@@ -167,3 +169,16 @@ def test_the_end_of_a_process_waits_and_says_what_was_refused(mode):
     assert "the C of bad is wrong" in done.stderr
     assert "told" not in done.stderr  # that was raised already
     assert done.stdout.split() == (["late"] if mode == "fork" else [])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the scheduler is Linux's")
+def test_it_stands_back_until_somebody_waits():
+    script = "import os, sys; from polyopt.runtime.checking import worker; worker.stand_back();"
+    script += " print(os.sched_getscheduler(0) == os.SCHED_IDLE, flush=True); sys.stdin.readline();"
+    script += " print(os.sched_getscheduler(0) == os.SCHED_OTHER)"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, text=True,
+                          stdout=subprocess.PIPE, process_group=0) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "True\n"
+        come_forward(process.pid)
+        assert process.communicate("\n")[0] == "True\n"

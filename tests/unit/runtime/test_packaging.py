@@ -305,3 +305,19 @@ def test_from_the_shell(tmp_path):
     refused = CliRunner().invoke(cli, ["export", str(source), str(out), "--name", "halved"])
     assert refused.exit_code == 2
     assert "are for wheels" in refused.stderr
+
+
+def test_build_is_the_short_name_for_a_wheel(tmp_path):
+    from click.testing import CliRunner
+
+    from polyopt.cli import cli
+
+    file = tmp_path / "twice.c"
+    file.write_text("void twice(int n, const float a[n], float b[n]) {\n"
+                    "    for (int i = 0; i < n; i++)\n        b[i] = 2 * a[i];\n}\n")  # fmt: skip
+    asked = ["build", str(file), str(tmp_path / "dist"), "--name", "twice_lib", "--no-openmp"]
+    shown = CliRunner().invoke(cli, asked)
+    assert shown.exit_code == 0, shown.output
+    (wheel,) = (tmp_path / "dist").iterdir()
+    assert wheel.name.startswith("twice_lib-1.0.0-")
+    assert wheel.suffix == ".whl"

@@ -53,7 +53,7 @@ def flags_elsewhere(log) -> tuple[list[str], list[str]]:
 def test_a_second_process_has_the_same_flags_and_asks_for_none(asked):
     first, questions = flags_elsewhere(asked)
     assert set(SPARE_STACK) <= set(first)
-    assert len(questions) == 3  # what it tunes for, our options, OpenMP
+    assert len(questions) == 4  # what it tunes for, its costs, small fills, OpenMP
     assert flags_elsewhere(asked) == (first, [])
 
 
@@ -91,13 +91,13 @@ def test_another_processor_is_asked_about(asked, monkeypatch):
 def test_a_damaged_answer_is_asked_for_anew(asked, tmp_path, damage):
     right = find_toolchain().flags(WIDE)
     kept = list((tmp_path / "cache" / "probes").iterdir())
-    assert len(kept) == 2
+    assert len(kept) == 3
     for file in kept:
         damage(file)
     forget()
     asked.unlink()
     assert find_toolchain().flags(WIDE) == right
-    assert len(asked.read_text().splitlines()) == 3
+    assert len(asked.read_text().splitlines()) == 4
 
 
 def test_an_answer_under_another_key_does_not_fit(tmp_path):

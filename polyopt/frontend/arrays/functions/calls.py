@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
-from polyopt.frontend.arrays.functions import makers, products, reductions, shapes
+from polyopt.frontend.arrays.functions import makers, padding, products, reductions, shapes
 from polyopt.frontend.arrays.functions.elementary import (
     elementary,
     maximum,
@@ -100,6 +100,16 @@ class Call:
             raise UnsupportedError(f"{name} has to be a constant integer")
         return int(value.value)
 
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Constant integers: one, or a tuple of them. Raises ``UnsupportedError`` for others."""
+        from polyopt.frontend.arrays.operands import Items
+
+        operand = self.operand(name)
+        items = operand.items if isinstance(operand, Items) else (operand,)
+        if not all(isinstance(i, Number) and isinstance(i.value, int) for i in items):
+            raise UnsupportedError(f"{name} has to be constant integers")
+        return tuple(int(item.value) for item in items)
+
     def axes(self, name: str, rank: int) -> tuple[int, ...]:
         """Axes of an array: all of them where none are given."""
         from polyopt.frontend.arrays.operands import Items
@@ -162,6 +172,17 @@ def call(read: ArrayExpressions, target: Known | Method, node: ast.Call) -> Any:
     return _elementary(read, function, node)
 
 
+def is_taken(function: object) -> bool:
+    """Whether calls of a function are read, whatever their arguments: of one that is no helper."""
+    if function in _LOOPS:
+        return True
+    return (
+        _handler(function) is not None
+        or _cast(function) is not None
+        or elementary(function) is not None
+    )
+
+
 def _handler(function: object) -> tuple[str, Handler] | None:
     try:
         return _FUNCTIONS.get(function)
@@ -189,10 +210,10 @@ def _elementary(read: ArrayExpressions, function: object, node: ast.Call) -> Any
     name = ast.unparse(node.func)
     compute = elementary(function)
     if compute is None:
-        raise UnsupportedError(
-            f"a call of {name} is not taken here",
-            hint="docs/howto/jit.md lists the functions that are taken",
-        )
+        hint = "docs/howto/jit.md lists the functions that are taken"
+        if ".random" in name or name.startswith("random"):
+            hint = "draw the numbers outside of the function, and pass them"
+        raise UnsupportedError(f"a call of {name} is not taken here", hint=hint)
     if len(outs) < len(node.keywords):
         raise UnsupportedError(f"keywords of {name} are not taken here, besides out=")
     found = read.elementwise(compute, [read.array_or_number(a) for a in node.args], node)
@@ -293,12 +314,15 @@ def _square(call: Call) -> Any:  # noqa: ANN401
     return call.read.elementwise(_squared, [value], call.node)
 
 
+#: what loops go over
+_LOOPS: tuple[object, ...] = (range, reversed, enumerate, zip)
 #: functions, the names of their arguments, and what reads them
 _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     **makers.FUNCTIONS,
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **shapes.FUNCTIONS,
+    **padding.FUNCTIONS,
     np.where: ("condition x y", _where),
     np.clip: ("a a_min a_max", _clip),
     np.round: ("a decimals", _round),

@@ -331,6 +331,14 @@ def _norm(call: Call) -> Any:  # noqa: ANN401
 
 
 def _python_sum(call: Call) -> Any:  # noqa: ANN401
+    from polyopt.frontend.arrays.operands import Items
+
+    found = call.operand("a")
+    if isinstance(found, Items):
+        start = call.numeric("start") if call.has("start") else Number(0)
+        return _folded(call, partial(binary, "add"), [start, *found.items])
+    if call.has("start"):
+        raise UnsupportedError("Python's sum of an array with a start", hint="use np.sum")
     grid = call.array("a")
     if grid.rank != 1:
         raise UnsupportedError("Python's sum of an array of several dimensions", hint="use np.sum")
@@ -339,6 +347,14 @@ def _python_sum(call: Call) -> Any:  # noqa: ANN401
     if kind.is_integer or kind == BOOL:
         raise TypeMismatchError("Python's sum of integers", hint="use np.sum")
     return summed(found, kind).at((), call.read.scope.space)
+
+
+def _folded(call: Call, combine: Callable[..., Value], items: Sequence[Any]) -> Any:  # noqa: ANN401
+    """Items one after another, as Python goes through a sequence."""
+    result = call.read.numeric(items[0])
+    for item in items[1:]:
+        result = call.read.elementwise(combine, [result, call.read.numeric(item)], call.node)
+    return result
 
 
 def _add_at(call: Call) -> Known:
@@ -385,7 +401,7 @@ FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.cumsum: ("a axis dtype", _cumsum),
     np.linalg.norm: ("x", _norm),
     np.add.at: ("a indices b", _add_at),
-    sum: ("a", _python_sum),
+    sum: ("a start", _python_sum),
 }
 #: methods, the names of their arguments after the array, and what reads them
 METHODS: Mapping[str, tuple[str, Handler]] = {

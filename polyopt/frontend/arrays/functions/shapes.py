@@ -69,11 +69,21 @@ def _expand_dims(call: Call) -> Grid:
 
 
 def _roll(call: Call) -> Grid:
-    grid, shift = call.array("a"), call.integer("shift", 0)
+    grid, shifts = call.array("a"), call.integers("shift")
     axes = call.axes("axis", grid.rank)
-    if len(axes) != 1:
+    if not call.has("axis") and len(axes) != 1:
         raise UnsupportedError("a roll over several axes", hint="give an axis")
-    axis, space = axes[0], call.read.scope.space
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    if len(axes) != len(shifts):
+        raise UnsupportedError("a roll needs as many shifts as axes")
+    for axis, shift in zip(axes, shifts, strict=True):
+        grid = _rolled(call, grid, axis, shift)
+    return grid
+
+
+def _rolled(call: Call, grid: Grid, axis: int, shift: int) -> Grid:
+    space = call.read.scope.space
     extent = lift_form(grid.shape[axis], space)
     if not call.read.here.always(extent.ge_set(affine_constant(space, abs(shift)))):
         raise UnsupportedError("a roll by more than there is")

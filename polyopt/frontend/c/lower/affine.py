@@ -12,6 +12,8 @@ from polyopt.isl import (
     affine_constant,
     constant_value,
     dim_type,
+    floor_quotient,
+    floor_remainder,
     integer_val,
 )
 
@@ -45,7 +47,18 @@ def combine(op: str, left: PwAff, right: PwAff, known: Set) -> PwAff | None:
             return left.mul(right) if both != (None, None) else None
         case _:
             number = constant_value(right)
-            return None if number is None else _by_constant(op, left, number, known)
+            if number is None:
+                return _by_size(op, left, right, known)
+            return _by_constant(op, left, number, known)
+
+
+def _by_size(op: str, left: PwAff, right: PwAff, known: Set) -> PwAff | None:
+    """A quotient or remainder of a wrapped subscript: C truncates, which is the floor from 0 on."""
+    if op in {"div", "mod"} and not always_at_least(left, 0, known):
+        return None
+    if op in {"div", "floordiv"}:
+        return floor_quotient(left, right, known)
+    return floor_remainder(left, right, known) if op in {"mod", "floormod"} else None
 
 
 def _by_constant(op: str, left: PwAff, number: int, known: Set) -> PwAff | None:

@@ -175,7 +175,10 @@ def _operation(lowering: Lowering, node: c_ast.BinaryOp, what: str) -> tuple[str
                 hint = "declare an array of more dimensions, such as a[H][W], and use a[i][j]"
             return "a product of two variables", hint
         case "/" | "%":
-            return f"{node.op!r} by something that is not a constant", "divide by a constant"
+            return (
+                f"{node.op!r} by something that is not a constant",
+                "divide by a constant; by a size, what is from 0 to less than three times it",
+            )
         case "<<" | ">>":
             return "a shift by something that is not a constant", "shift by a constant"
         case _:
