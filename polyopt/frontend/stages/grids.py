@@ -259,7 +259,7 @@ def argument_names(function: Callable[..., object], rest: Sequence[str] = ()) ->
     code = getattr(function, "__code__", None)
     if code is None:
         raise InvalidOptionError(
-            f"a stage needs a Python function, not {function!r}", span=span_of(origin())
+            f"a stage needs a Python function, not {shown(function)}", span=span_of(origin())
         )
     if code.co_flags & CO_VARARGS:
         return tuple(rest)

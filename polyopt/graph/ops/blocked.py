@@ -7,7 +7,8 @@ come in the order in which they are read.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product as product_of
 from typing import TYPE_CHECKING
 
 from polyopt.errors import GraphError
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from polyopt.frontend.stages import Term
     from polyopt.graph.ir.graph import Value
     from polyopt.graph.operators import Maker, Tensor
+
+    #: an element's sums, from its batch and block, its phase, and its place and lane
+    _Found = Callable[[Sequence[Term], Sequence[Term], Sequence[Term]], Term]
 
 
 def need_bias(b: Value | None, blocks: int, lanes: int) -> None:
@@ -228,3 +232,147 @@ def _biased(
     if b is None:
         return sums
     return make.stage(shape, lambda *i: sums[i] + b[i[1], i[-1]])
+
+
+def _transposed_rule(
+    x: Value,
+    w: Value,
+    b: Value | None = None,
+    *,
+    strides: Sequence[int],
+    begins: Sequence[int],
+    extents: Sequence[int],
+) -> Result:
+    need_float(x, w, b)
+    need_rank(x, 4, 5)
+    rank = len(x.shape) - 3
+    need_rank(w, rank + 4, rank + 4)
+    need_lengths(rank, strides=strides, extents=extents)
+    if len(begins) != rank or min(begins) < 0:
+        raise GraphError(f"begins are {rank} number(s) from 0 up, not {list(begins)}")
+    blocks, inner, *kernel, each, lanes = w.shape
+    if (inner, each) != (x.shape[1], x.shape[-1]):
+        raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")
+    if any(k < s for k, s in zip(kernel, strides, strict=True)):
+        raise GraphError(f"a kernel of {kernel} leaves gaps at strides {list(strides)}")
+    need_bias(b, blocks, lanes)
+    return Result((x.shape[0], blocks, *extents, lanes), x.dtype)
+
+
+@operator("conv_transpose_blocked", result=_transposed_rule, form_of="conv_transpose")
+def conv_transpose_blocked(
+    make: Maker,
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    *,
+    strides: Sequence[int],
+    begins: Sequence[int],
+    extents: Sequence[int],
+) -> Tensor:
+    """``conv_transpose`` of finite weights in one group: ``x [n][ci / b]...[b]``,
+    ``w [co / v][ci / b]...[b][v]``, ``b [co / v][v]``.
+
+    Each phase, the elements with one remainder by the strides, is a convolution by every so many
+    taps of the kernel (sub-pixel convolution). Where all have as many taps they are one stage.
+    """
+    kernel, rank = w.shape[2:-2], len(strides)
+    most = [-(-k // s) for k, s in zip(kernel, strides, strict=True)]
+    counts = [(extents[d] - 1 + begins[d]) // strides[d] + 1 for d in range(rank)]
+    read = x.padded(0.0)
+
+    def framed(n: Term, c: Term, *i: Term) -> Term:
+        return read[(n, c, *(i[d] - most[d] + 1 for d in range(rank)), i[rank])]
+
+    spatial = [most[d] - 1 + counts[d] for d in range(rank)]
+    source = make.stage((*x.shape[:2], *spatial, x.shape[-1]), framed, part="padded")
+    form = _Phases(make, source, w, tuple(strides), (x.shape[0], w.shape[0]), tuple(counts))
+    alike = all(k % s == 0 for k, s in zip(kernel, strides, strict=True))
+    found = form.alike() if alike else form.apart()
+
+    def element(n: Term, co: Term, *at: Term) -> Term:
+        *i, v = at
+        there = [i[d] + begins[d] for d in range(rank)]
+        phase = [there[d] % strides[d] for d in range(rank)]
+        value = found((n, co), phase, (*(there[d] // strides[d] for d in range(rank)), v))
+        return value if b is None else value + b[co, v]
+
+    return make.stage((x.shape[0], w.shape[0], *extents, w.shape[-1]), element)
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """The sums of a transposed convolution, phase by phase: ``outer`` are their batch and blocks,
+    ``counts`` the places of each."""
+
+    make: Maker
+    source: Tensor
+    w: Tensor
+    strides: tuple[int, ...]
+    outer: tuple[int, int]
+    counts: tuple[int, ...]
+
+    def alike(self) -> _Found:
+        """All phases in one stage, with a dimension for each stride."""
+        rank, strides = len(self.strides), self.strides
+        strided = [d for d in range(rank) if strides[d] > 1]
+        taps = [k // s for k, s in zip(self.w.shape[2:-2], strides, strict=True)]
+
+        def summed(n: Term, co: Term, *at: Term) -> Term:
+            phase: list[Term | int] = [0] * rank
+            for d, term in zip(strided, at, strict=False):
+                phase[d] = term
+            return self._summed(phase, taps, n, co, *at[len(strided) :])
+
+        shape = (*self.outer, *(strides[d] for d in strided), *self.counts, self.w.shape[-1])
+        sums = self.make.stage(shape, summed, part="phases")
+        return lambda first, phase, place: sums[(*first, *(phase[d] for d in strided), *place)]
+
+    def apart(self) -> _Found:
+        """A stage for each phase, with the taps that it has."""
+        strides, kernel = self.strides, self.w.shape[2:-2]
+        shape = (*self.outer, *self.counts, self.w.shape[-1])
+        stages: list[tuple[tuple[int, ...], Tensor]] = []
+        for phase in product_of(*map(range, strides)):
+            taps = [-(-(k - r) // s) for k, r, s in zip(kernel, phase, strides, strict=True)]
+
+            def summed(n: Term, co: Term, *at: Term) -> Term:
+                return self._summed(phase, taps, n, co, *at)  # noqa: B023  (called at once)
+
+            part = "_".join(("phase", *map(str, phase)))
+            stages.append((phase, self.make.stage(shape, summed, part=part)))
+
+        def found(first: Sequence[Term], phase: Sequence[Term], place: Sequence[Term]) -> Term:
+            value = stages[0][1][(*first, *place)]
+            for key, sums in stages[1:]:
+                other = sums[(*first, *place)]
+                for d in range(len(strides)):
+                    if strides[d] > 1:
+                        other = po.select(phase[d] == key[d], other, value)
+                value = other
+            return value
+
+        return found
+
+    def _summed(
+        self, phase: Sequence[Term | int], taps: Sequence[int], n: Term, co: Term, *at: Term
+    ) -> Term:
+        *place, lane = at
+        rank, most = (
+            len(taps),
+            [-(-k // s) for k, s in zip(self.w.shape[2:-2], self.strides, strict=True)],
+        )
+        inner, each = self.w.shape[1], self.w.shape[-2]
+        #: dimensions of one element have no loop
+        sizes = {"ci": inner, **dict(zip(KERNEL[rank], taps, strict=True)), "lane": each}
+        over = {name: size for name, size in sizes.items() if size > 1} or {"ci": 1}
+
+        def product(*terms: Term) -> Term:
+            found: dict[str, Term | int] = dict.fromkeys(sizes, 0)
+            found |= dict(zip(over, terms, strict=True))
+            ci, *k, i = found.values()
+            spot = [place[d] - k[d] + most[d] - 1 for d in range(rank)]
+            tap = [phase[d] + self.strides[d] * k[d] for d in range(rank)]
+            return self.source[(n, ci, *spot, i)] * self.w[(co, ci, *tap, i, lane)]
+
+        return po.sum(product, over)  # type: ignore[arg-type]

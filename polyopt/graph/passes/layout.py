@@ -77,11 +77,15 @@ def _form(graph: Graph, node: Node, lanes: int) -> str:
 
     Groups fill whole blocks, or blocks hold whole groups; a depthwise one has a group per channel.
     """
-    if node.op != "conv" or not all(name in graph.constants for name in node.operands[1:]):
+    if node.op not in {"conv", "conv_transpose"}:
         return ""
     value, group = graph.values[node.inputs[0]], cast("int", dict(node.attributes).get("group", 1))
     if len(value.shape) not in {3, 4} or str(value.dtype) != "f32":
         return ""
+    if not all(name in graph.constants for name in node.operands[1:]):
+        return ""
+    if node.op == "conv_transpose":
+        return "conv_transpose_blocked" if _is_phases(graph, node, lanes) else ""
     count, each = graph.constants[node.inputs[1]].shape[:2]
     if group == 1:
         return "conv_blocked"
@@ -92,6 +96,20 @@ def _form(graph: Graph, node: Node, lanes: int) -> str:
     if each % lanes == count // group % lanes == 0:
         return "conv_blocked"
     return "grouped_blocked" if each == count // group and lanes % each == 0 else ""
+
+
+def _is_phases(graph: Graph, node: Node, lanes: int) -> bool:
+    """Whether a transposed convolution is some plain ones, of every so many taps of its kernel,
+    whose results fill at least half of their lanes."""
+    options = dict(node.attributes)
+    strides, kernel = (
+        cast("Sequence[int]", node["strides"]),
+        graph.constants[node.inputs[1]].shape[2:],
+    )
+    covered = all(k >= s for k, s in zip(kernel, strides, strict=True))
+    plain = options.get("group", 1) == 1 and set(cast("Sequence[int]", node["dilations"])) == {1}
+    fills = 2 * graph.values[node.name].shape[1] >= lanes
+    return covered and plain and fills and bool(options.get("finite", 0))
 
 
 def _is_product(graph: Graph, node: Node) -> bool:
@@ -167,7 +185,7 @@ class _Blocker:
         inside of blocks has few sums over channels that would gain, but its rows may be too short
         for vectors of neighbours."""
         width = self.graph.values[node.inputs[0]].shape[-1]
-        sums_blocks = self._form(node) == "conv_blocked"
+        sums_blocks = self._form(node) in {"conv_blocked", "conv_transpose_blocked"}
         return not self.lanes or sums_blocks or width < _SHORT_ROWS * self.lanes
 
     def _is_product(self, node: Node) -> bool:
@@ -194,6 +212,9 @@ class _Blocker:
             # [c][c / group]... -> [c / b]...[c / group][b]
             given, packed = self._in_blocks(x), self._lanes(np.moveaxis(weights, 1, -1))
         else:
+            if op == "conv_transpose_blocked":  # [ci][co]...
+                weights = np.swapaxes(weights, 0, 1)
+                options = {k: options[k] for k in ("strides", "begins", "extents")}
             if group > 1:
                 options["group"] = group
             given = self._input(x) if group == 1 else self._in_blocks(x)

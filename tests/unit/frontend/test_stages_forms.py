@@ -209,3 +209,11 @@ def test_type_names_that_only_a_type_checker_imports() -> None:
 
     assert isinstance(twice, Scop)
     assert twice.array("a").role == "inout"
+
+
+def test_what_is_no_function_is_named_in_a_few_words():
+    """A partial application tells of all that it holds, which may be pages."""
+    held = functools.partial(max, list(range(10_000)))
+    with pytest.raises(InvalidOptionError, match="a stage needs a Python function") as caught:
+        po.stage("s", [4], held)
+    assert len(str(caught.value)) < 1_000
