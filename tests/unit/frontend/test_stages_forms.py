@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from polyopt.errors import InvalidOptionError
 from polyopt.frontend import stages as po
 from polyopt.frontend.c import parse_c
 from polyopt.frontend.loops import f32, scop, u16
