@@ -272,14 +272,20 @@ def _settled(block: Block) -> Block:
 
     def settled(loop: For) -> For | None:
         if isinstance(loop.kind, Parallel) and _streamed(loop):
-            inner = only(loop.body)  # nothing comes between loops that may be collapsed
-            inner = settled(inner) if isinstance(inner, For) else None
-            body = (*loop.body.body, call) if inner is None else (inner,)
-            return replace(loop, body=replace(loop.body, body=body))
+            return _waiting(loop, call)
         return None if isinstance(loop.kind, Sequential) else loop
 
     inner = with_loops(block, settled)
     return replace(inner, body=(*inner.body, call))
+
+
+def _waiting(loop: For, call: Do) -> For:
+    """A parallel loop with a fence at the end of each iteration that threads share: nothing comes
+    between loops that may be collapsed."""
+    inner = only(loop.body)
+    if isinstance(inner, For) and isinstance(inner.kind, Parallel):
+        return replace(loop, body=replace(loop.body, body=(_waiting(inner, call),)))
+    return replace(loop, body=replace(loop.body, body=(*loop.body.body, call)))
 
 
 def _streamed(node: Node) -> list[ScalarType]:

@@ -244,3 +244,25 @@ def test_results_with_much_computed_in_place_are_not_streamed():
     plan = po.auto(po.load_kernel("harris").scop, target=machine, sizes={"H": 200, "W": 300})
     (said,) = [r for r in plan.remarks if r.move == "store_nontemporal"]
     assert (said.kind, said.reason) == ("refused", "computing it takes longer than storing it")
+
+
+PLANES = """
+void planes(int C, int H, int W, const float img[C][H][W], float out[C][H][W])
+{
+    for (int c = 0; c < C; c++)
+        for (int y = 0; y < H; y++)
+            for (int x = 0; x < W; x++)
+                out[c][y][x] = 2 * img[c][y][x];
+}
+"""
+
+
+def test_threads_that_share_nested_loops_wait_in_the_innermost():
+    plan = po.Plan(po.parse_c(PLANES)).vectorize("out.x").parallelize("out.c")
+    plan = plan.parallelize("out.y").store_nontemporal("out", past=0)
+    plan.prove(code=True)
+    kernel = plan.compile()
+    assert "collapse(2)" in kernel.source
+    img = np.random.default_rng(0).standard_normal((3, 5, 200)).astype(np.float32)
+    for threads in (1, 3):
+        assert np.array_equal(kernel(img, threads=threads), 2 * img)

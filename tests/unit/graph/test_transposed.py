@@ -30,8 +30,9 @@ def scattered(x, w, strides, begins, extents):
              zip(strides, x.shape[2:], kernel, begins, extents, strict=True)]  # fmt: skip
     y = np.zeros((x.shape[0], w.shape[1], *whole))
     for i, j in np.ndindex(*x.shape[2:]):
-        at = slice(strides[0] * i, strides[0] * i + kernel[0]), slice(
-            strides[1] * j, strides[1] * j + kernel[1]
+        at = (
+            slice(strides[0] * i, strides[0] * i + kernel[0]),
+            slice(strides[1] * j, strides[1] * j + kernel[1]),
         )
         y[:, :, at[0], at[1]] += np.einsum("nc,cokl->nokl", x[:, :, i, j], w)
     return y[:, :, begins[0] : begins[0] + extents[0], begins[1] : begins[1] + extents[1]]
