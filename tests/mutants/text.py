@@ -11,7 +11,7 @@ from .kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_PARALLEL = r"#pragma omp parallel for num_threads\(threads\)"
+_PARALLEL = r"#pragma omp parallel for(?: collapse\(\d+\))? num_threads\(threads\)"
 _SIMD = r"#pragma omp simd(?! safelen\(1\))"
 
 

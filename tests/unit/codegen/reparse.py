@@ -100,11 +100,22 @@ def _flat(node):
             yield from node.locals
             yield node
         case n.For():
-            if not node.is_sequential or node.kind.unroll:
+            if isinstance(node.kind, n.Parallel):
+                yield node.kind, _collapsed(node)
+            elif (not isinstance(node.kind, n.Collapsed) and not node.is_sequential) or (
+                node.is_sequential and node.kind.unroll
+            ):
                 yield node.kind
             yield node
         case _:
             yield node
+
+
+def _collapsed(loop):
+    """How many loops a parallel one is of: it, and those that are alone in each other."""
+    inner = [part for part in _flat(loop.body) if isinstance(part, n.For)]
+    is_nest = len([*_flat(loop.body)]) == len(inner) == 1
+    return 1 + (_collapsed(inner[0]) if is_nest and isinstance(inner[0].kind, n.Collapsed) else 0)
 
 
 class _Walk:
@@ -112,6 +123,8 @@ class _Walk:
         self.function = function
         self.tasks = {}
         self.count = 0
+        #: buffers of loops that are collapsed with the next one
+        self.waiting = ()
 
     # -- the file -----------------------------------------------------------------------------
 
@@ -280,13 +293,19 @@ class _Walk:
             case _:
                 raise AssertionError(text.next)
         assert (scope[name], step) == (node.iterator, node.step)
-        body = (*node.private, *_flat(node.body))
-        self.block(text.stmt, body, scope)
+        self.waiting += node.private  # a thread's own buffers stand inside of all that it shares
+        inside = tuple(_flat(node.body))
+        if not (
+            inside and isinstance(inside[0], n.For) and isinstance(inside[0].kind, n.Collapsed)
+        ):
+            inside, self.waiting = (*self.waiting, *inside), ()
+        self.block(text.stmt, inside, scope)
 
     def pragma(self, text, scope, kind):
         match kind:
-            case n.Parallel():
-                assert text.startswith("omp parallel for num_threads(threads) schedule(")
+            case n.Parallel() as kind, levels:
+                clause = f" collapse({levels})" if levels > 1 else ""
+                assert text.startswith(f"omp parallel for{clause} num_threads(threads) schedule(")
                 found = text.endswith(" ordered"), text.endswith("schedule(static)")
                 assert found == (kind.ordered, kind.static)
             case n.Simd():
