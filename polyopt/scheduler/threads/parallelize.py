@@ -95,9 +95,14 @@ def _in_nest(plan: Plan, root: PlanLoop, model: SearchContext) -> tuple[Plan, li
 
 
 def _around(shared: _Shared, plan: Plan, loop: PlanLoop) -> _Shared:
-    """What a loop can be shared together with: nothing where its iterations depend on that."""
+    """What a loop can be shared together with: nothing where its iterations depend on that, or
+    where they are parts of a tile, which is one thread's: it goes through the points of one, or is
+    directly around these, as in strip-mined loops."""
+    path = path_to(plan.program, loop.name)
+    points = [loop, *(inner for inner in loop.body if isinstance(inner, PlanLoop))]
+    is_in_tile = any(outer.blocks_of is one.origin for outer in path[:-1] for one in points)
     fits = all(is_rectangular(plan.program, outer, loop) for outer in shared.loops)
-    return shared if fits else _Shared(plan)
+    return _Shared(plan) if is_in_tile or not fits else shared
 
 
 def _with(shared: _Shared, marked: Plan, loop: PlanLoop, count: float) -> _Shared:

@@ -128,3 +128,11 @@ def test_a_short_loop_is_shared_together_with_the_one_inside():
 def test_it_is_shared_alone_where_the_one_inside_depends_on_it_or_on_itself(end, value):
     found = marks(shared(end, value))
     assert [found["y.c"], found["y.i"]].count("parallel") == 1
+
+
+def test_a_tile_is_one_threads():
+    """Its rows are not shared together with the tiles, however few these are."""
+    text = SHORT.replace("END", "100").replace("FROM", "2 * x[c][i][j]")
+    tiled = Plan(po.parse_c(text)).tile("y", i=50).vectorize("y.j")
+    found = marks(parallelize_outer(tiled, TWO))
+    assert found == {"y.c": "parallel", "y.i_tile": "parallel", "y.i": "", "y.j": "vector"}
