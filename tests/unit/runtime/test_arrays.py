@@ -99,7 +99,7 @@ def test_cycles_and_threads_give_their_memory_back_once():
     "array",
     [
         np.zeros(7, np.float32), np.zeros((3, 4), np.float16)[1:], np.zeros((4, 6)).T,
-        np.zeros((4, 6))[::2, ::3], np.zeros(9)[::-1], np.zeros(0), np.float32(3) + np.zeros(()),
+        np.zeros((4, 6))[::2, ::3], np.zeros(9)[::-1], np.zeros(0), np.array(3, np.float32),
         np.frombuffer(b"read only", np.uint8), np.zeros(3, np.complex64), np.zeros(2, "V7"),
     ],
 )  # fmt: skip
