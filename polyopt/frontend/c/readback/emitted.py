@@ -302,10 +302,8 @@ class _Reader:
         # a loop that is turned round has one start and one end
         changed = copy.copy(node) if self.backwards else in_conjunctions(node, self._is_extremum)
         changed.init, changed.cond = self._plain(changed.init), self._plain(changed.cond)
-        if inner is None:
-            changed.stmt = self._compound(changed.stmt)
-        else:
-            changed.stmt = c_ast.Compound([self._for(inner, rest)])
+        own = self._compound(changed.stmt) if inner is None else None
+        changed.stmt = own or c_ast.Compound([self._for(inner, rest)])
         if self.marked and pragma.startswith("omp") and "simdlen(1)" not in pragma:
             return shared(changed, pragma, self._fresh)
         # lanes that join their sums do so in any order: that is rounding's matter
