@@ -307,7 +307,7 @@ def _python_scop(path: Path, function: str) -> Scop:
     if isinstance(found, Scop):
         return found
     if callable(found) and not isinstance(found, type):
-        msg = f"{path}:{function} is not a program, but a function of arrays: those of a call make one"
+        msg = f"{path}:{function} is not a program: it is a function of arrays, which a call gives"
         hint = f"polyopt run {path}:{function} -i NAME=FILE.npy prints plan, reasons and proof"
         raise InvalidOptionError(msg, hint=f"{hint}; in Python, po.jit has plan, source, explain()")
     msg = f"{path}:{function} is not a program"
