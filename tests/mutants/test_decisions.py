@@ -95,7 +95,7 @@ FAULTS = {
         (loop_kinds,),
     ),
     "a perfect nest of bounds that change": Fault(
-        collapse, "_is_rectangular", "not in", "is not",
+        collapse, "_is_rectangular", "around.isdisjoint", "frozenset().isdisjoint",
         test_collapse.test_bounds_that_depend_on_the_outer_loop_are_left_to_it,
     ),
     "emitted bounds that change": Fault(

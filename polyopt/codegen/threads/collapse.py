@@ -28,7 +28,7 @@ from polyopt.codegen.ast.nodes import (
 )
 
 if TYPE_CHECKING:
-    from polyopt.codegen.ast.expr import Expr
+    from polyopt.codegen.ast.expr import Expr, Symbol
     from polyopt.codegen.ast.nodes import Node
 
 
@@ -39,17 +39,18 @@ def collapse(block: Block) -> Block:
 
 def _collapse(node: Node) -> Node:
     if isinstance(node, For) and isinstance(node.kind, Parallel):
-        return _shared(node, node.kind)
+        return _shared(node, node.kind, frozenset())
     return rebuilt(node, _collapse)
 
 
-def _shared(loop: For, kind: Parallel) -> For:
-    inner = only(loop.body)
+def _shared(loop: For, kind: Parallel, around: frozenset[Symbol]) -> For:
+    """A parallel loop, collapsed with those ``around`` and directly inside of it."""
+    inner, around = only(loop.body), around | {loop.iterator}
     if not isinstance(inner, For) or not isinstance(inner.kind, Parallel):
         return replace(loop, body=as_block(alone(loop.body)))
-    if not _is_rectangular(loop, inner) or kind.ordered or inner.kind.ordered or inner.private:
+    if not _is_rectangular(around, inner) or kind.ordered or inner.kind.ordered or inner.private:
         return replace(loop, body=as_block(alone(loop.body)))
-    inner = _shared(inner, inner.kind)
+    inner = _shared(inner, inner.kind, around)
     assert isinstance(inner.kind, Parallel)
     trips = _both(kind.trips, inner.kind.trips)
     body = Block((replace(inner, kind=Collapsed()),))
@@ -70,9 +71,9 @@ def _both(one: Expr, other: Expr) -> Expr:
     return product((counts[0], counts[1]))
 
 
-def _is_rectangular(loop: For, inner: For) -> bool:
-    """Whether the inner loop has the same iterations in each one of the outer loop."""
-    return all(loop.iterator not in bound.symbols for bound in (inner.start, inner.condition))
+def _is_rectangular(around: frozenset[Symbol], inner: For) -> bool:
+    """Whether the inner loop has the same iterations in each one of the loops around it."""
+    return all(around.isdisjoint(bound.symbols) for bound in (inner.start, inner.condition))
 
 
 def alone(node: Node) -> Node:

@@ -97,6 +97,13 @@ def test_bounds_that_depend_on_the_outer_loop_are_left_to_it():
     np.testing.assert_array_equal(y, np.tril(x))
 
 
+def test_bounds_that_depend_on_the_outermost_of_three_loops_are_left_to_it():
+    text = PLANES.replace("int j = 0; j < W", "int j = 0; j < W - c")
+    plan = shared(text, "y.j", "y.i", "y.c")
+    plan.prove(code=True)
+    assert levels(plan.emit().source) == [2]
+
+
 def test_a_target_with_kernels_of_its_own_sees_both_loops():
     program = shared(PLANES, "y.c", "y.i").program
     inside = function_of(lower(program), program, "f")
