@@ -17,7 +17,7 @@ from polyopt.graph.operators import Result, need_float, need_rank, operator
 from polyopt.graph.ops.convolutions import KERNEL, need_lengths, output_extents, pad_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from polyopt.frontend.stages import Term
     from polyopt.graph.ir.graph import Value
@@ -78,19 +78,15 @@ def conv_blocked(
 
     def summed(n: Term, co: Term, *place: Term) -> Term:
         *where, lane = place
-        #: dimensions of one element have no loop
         sizes = {"ci": inner, **dict(zip(KERNEL[rank], kernel, strict=True)), "lane": each}
-        over = {name: size for name, size in sizes.items() if size > 1} or {"ci": 1}
 
-        def product(*terms: Term) -> Term:
-            at: dict[str, Term | int] = dict.fromkeys(sizes, 0)
-            at |= dict(zip(over, terms, strict=True))
-            ci, *k, i = at.values()
+        def product(ci: Term | int, *at: Term | int) -> Term:
+            *k, i = at
             spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
             first = ci if group == 1 else co // per_group * inner + ci
             return source[(n, first, *spot, i)] * w[(co, ci, *k, i, lane)]
 
-        return po.sum(product, over)  # type: ignore[arg-type]
+        return _sum_over(sizes, product)
 
     shape = (x.shape[0], blocks, *output_extents(x, kernel, strides, pads, dilations), lanes)
     return _biased(make, shape, summed, b)
@@ -222,6 +218,18 @@ def _by_lane(
 
     outputs = output_extents(x, kernel, strides, pads, dilations)
     return _biased(make, (*x.shape[:2], *outputs, x.shape[-1]), summed, b)
+
+
+def _sum_over(sizes: Mapping[str, int], product: Callable[..., Term]) -> Term:
+    """The sum of products over dimensions, channels first; those of one element have no loop."""
+    over = {name: size for name, size in sizes.items() if size > 1} or {"ci": 1}
+
+    def element(*terms: Term) -> Term:
+        at: dict[str, Term | int] = dict.fromkeys(sizes, 0)
+        at |= dict(zip(over, terms, strict=True))
+        return product(*at.values())
+
+    return po.sum(element, over)  # type: ignore[arg-type]
 
 
 def _biased(
@@ -363,16 +371,12 @@ class _Phases:
             [-(-k // s) for k, s in zip(self.w.shape[2:-2], self.strides, strict=True)],
         )
         inner, each = self.w.shape[1], self.w.shape[-2]
-        #: dimensions of one element have no loop
         sizes = {"ci": inner, **dict(zip(KERNEL[rank], taps, strict=True)), "lane": each}
-        over = {name: size for name, size in sizes.items() if size > 1} or {"ci": 1}
 
-        def product(*terms: Term) -> Term:
-            found: dict[str, Term | int] = dict.fromkeys(sizes, 0)
-            found |= dict(zip(over, terms, strict=True))
-            ci, *k, i = found.values()
+        def product(ci: Term | int, *at: Term | int) -> Term:
+            *k, i = at
             spot = [place[d] - k[d] + most[d] - 1 for d in range(rank)]
             tap = [phase[d] + self.strides[d] * k[d] for d in range(rank)]
             return self.source[(n, ci, *spot, i)] * self.w[(co, ci, *tap, i, lane)]
 
-        return po.sum(product, over)  # type: ignore[arg-type]
+        return _sum_over(sizes, product)
