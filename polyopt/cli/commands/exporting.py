@@ -122,8 +122,7 @@ def build(  # noqa: PLR0913 - an argument for each option
 ) -> None:
     """Compile PROGRAM, or the network of an ONNX file, into a Python wheel in FOLDER (dist).
 
-    The wheel needs NumPy alone: polyopt build blur.c, pip install dist/*.whl. It is what
-    polyopt export --wheel writes.
+    pip installs it, and it needs NumPy alone. It is what polyopt export --wheel writes.
     """
     wheel = WheelChoice(wanted=True, name=name, release=release, no_openmp=no_openmp)
     _export(_compiled(program, choice, sizes, reading), folder, wheel, as_json=as_json)

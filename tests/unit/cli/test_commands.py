@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from click import Option
 from click.testing import CliRunner
 
 import polyopt
@@ -378,6 +379,20 @@ def test_a_table_leaves_no_column_out(monkeypatch, capsys, columns):
     assert (shown == name) == (columns == 200)
     assert shown.rstrip("…") == name[: len(shown.rstrip("…"))]
     assert len(first) <= max(columns, 80)
+
+
+def texts(command):
+    """The help of a command, of its options and of its subcommands."""
+    yield command.help
+    yield from (parameter.help for parameter in command.params if isinstance(parameter, Option))
+    for inner in getattr(command, "commands", {}).values():
+        yield from texts(inner)
+
+
+def test_help_has_no_inline_markup():
+    """The site reads it as reStructuredText, where `*.whl` starts an emphasis that never ends."""
+    found = [text for text in texts(cli) if re.search(r"[*`|]|\w_(?!\w)", text or "")]
+    assert found == []
 
 
 def test_run_says_what_it_does(polyopt_):
