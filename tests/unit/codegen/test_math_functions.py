@@ -91,11 +91,18 @@ def test_without_multiply_adds_doubles_round_nearly_always(built, name):
     assert swept(built(machine="generic"), name).error <= 0.51
 
 
-def test_a_changed_coefficient_is_noticed(built):
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("exp_f32", r"fmaf\((0x1\.5554\w+p-3)f, r,"),
+        ("tanh_f32", r"p, z, (-0x1\.5555\w+p-2)f\);"),
+    ],
+)
+def test_a_changed_coefficient_is_noticed(built, name, number):
     text = math_functions(NAMES)
-    (number,) = re.findall(r"r, (0x1\.5554\w+p-3)f\);", text)
-    other = (float.fromhex(number) * (1 + 1e-5)).hex()
-    assert swept(built(text=text.replace(number, other)), "exp_f32").error > 1
+    (found,) = re.findall(number, text)
+    other = (float.fromhex(found) * (1 + 1e-5)).hex()
+    assert swept(built(text=text.replace(found, other)), name).error > 1
 
 
 @pytest.mark.parametrize(

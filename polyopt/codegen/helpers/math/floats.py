@@ -31,11 +31,14 @@ def _polynomial(coefficients: Sequence[str], of: str, name: str) -> str:
 
 _EXPM1 = Template("""\
 /* e^(r + low) - 1, for |r| <= ln(2)/2 and a far smaller low; (e^r - 1 - r) / r^2 is a polynomial of
-   least relative error, 2^-27.8 (Remez, docs/coefficients.py) */
+   least relative error, 2^-27.8 (Remez, docs/coefficients.py), by Estrin's scheme: the chain is
+   shorter than Horner's, and processors have room for the rest beside it */
 static inline float near_expm1_f32(float high, float low) {
     const float r = high + low;
-$polynomial
-    return high + __builtin_fmaf(p * r, r, low);
+    const float z = r * r;
+    const float first = __builtin_fmaf($c1, r, $c0);
+    const float next = __builtin_fmaf($c4, z, __builtin_fmaf($c3, r, $c2));
+    return high + __builtin_fmaf(__builtin_fmaf(next, z, first), z, low);
 }
 
 /* p where e^(x + low) = 2^n (1 + p), with n a whole number; *n is n + 3/2 2^23 */
@@ -61,7 +64,7 @@ static inline float scaled_f32(float x, float shifted) {
 #: functions of others, by the name of the first one in their text
 INNER = {
     "near_expm1_f32": _EXPM1.substitute(
-        CONSTANTS_F32, polynomial=_polynomial(FLOATS["exp"], "r", "p")
+        CONSTANTS_F32, **{f"c{k}": c for k, c in enumerate(FLOATS["exp"])}
     ),
     "scaled_f32": _SCALED,
 }
@@ -130,7 +133,7 @@ $far
     const float power = of_bits_f32((bits_f32(n) << 23) + 0x3f800000);
     const float far = __builtin_fmaf(-power, r, 1.0f - power);
     const float near = __builtin_fmaf(p, x, x);
-    return a <= 1.0f ? near : a > 1.0f ? __builtin_copysignf(far, x) : x;
+    return a <= 1.0f ? near : __builtin_copysignf(far, x);
 """,
         """\
     const float a = __builtin_fabsf(x);
