@@ -196,6 +196,7 @@ def constants() -> dict[str, str]:
     for name, value, widths in (
         ("ln2", log(2), (42, 42)),
         ("ln2_short", log(2), (26,)),
+        ("ln2_long", log(2), (53,)),
         ("log2e", 1 / log(2), (26, 53)),
         ("log2e_long", 1 / log(2), (53,)),
         ("third", mpf(1) / 3, (53,)),

@@ -36,9 +36,11 @@ OWN_CALLS = {
     ("log", F64): (86, 1), ("log2", F64): (94, 1), ("tanh", F64): (94, 2), ("erf", F64): (247, 1),
     ("pow", F64): (349, 1),
 }  # fmt: skip
-#: those that are worked out in floats where there are fused multiply-adds: for a vector of floats
+#: the same where there are fused multiply-adds, for a vector of the type itself
 FUSED_CALLS = {
     ("exp", F32): (35, 0), ("exp2", F32): (38, 0), ("erf", F32): (55, 0), ("tanh", F32): (43, 1),
+    ("exp", F64): (39, 0), ("exp2", F64): (43, 0), ("log", F64): (54, 1), ("log2", F64): (57, 1),
+    ("tanh", F64): (49, 1),
 }  # fmt: skip
 #: instructions of conversions of halves, as ``codegen/helpers/math/halves.py`` has them
 HALF_CASTS = {(F32, F16): 9, (F16, F32): 16, (F32, BF16): 2, (BF16, F32): 8}
@@ -121,9 +123,10 @@ def _own_call(call: Call, machine: Target, lanes: int) -> Operations:
     doubles, or floats."""
     key = call.function, call.type
     if key in FUSED_CALLS and machine.isa != "generic":
-        vectors = max(1.0, lanes * F32.bytes / machine.vector_bytes) if lanes > 1 else _ALONE
         instructions, divisions = FUSED_CALLS[key]
-        return Operations(instructions * vectors, divisions * max(8.0, lanes * F32.bytes))
+        bytes_ = lanes * call.type.bytes
+        vectors = max(1.0, bytes_ / machine.vector_bytes) if lanes > 1 else _ALONE
+        return Operations(instructions * vectors, divisions * max(8.0, bytes_))
     instructions, divisions = OWN_CALLS[key]
     vectors = max(1.0, lanes * F64.bytes / machine.vector_bytes) if lanes > 1 else _ALONE
     return Operations(instructions * vectors, divisions * max(8.0, lanes * F64.bytes))

@@ -160,6 +160,8 @@ CONSTANTS = {
     "ln2_2": "0x1.cc01f97b57a08p-87",
     "ln2_short_0": "0x1.62e42f8000000p-1",
     "ln2_short_1": "0x1.be8e7bcd5e4f2p-27",
+    "ln2_long_0": "0x1.62e42fefa39efp-1",
+    "ln2_long_1": "0x1.abc9e3b39803fp-56",
     "log2e_0": "0x1.7154760000000p+0",
     "log2e_1": "0x1.4ae0bf85ddf43p-26",
     "log2e_2": "0x1.fed0691d3e88fp-79",

@@ -12,8 +12,8 @@ from string import Template
 from polyopt.codegen.helpers.math.coefficients import CONSTANTS, F64
 from polyopt.codegen.helpers.math.parts import polynomial
 
-#: those of e^r without r^2 / 2, which is exact
-_AFTER_HALF = ((float.fromhex(F64["exp"][0]) - 0.5).hex(), *F64["exp"][1:])
+#: coefficients of e^r without r^2 / 2, which is exact
+AFTER_HALF = ((float.fromhex(F64["exp"][0]) - 0.5).hex(), *F64["exp"][1:])
 _TWO = """\
 /* x with its last 27 bits cleared: the product of two such numbers is exact */
 static inline double short_f64(double x) {
@@ -139,84 +139,13 @@ $polynomial
 #: functions of others
 INNER = {
     "product_f64": _TWO,
-    "exp_rest_f64": _EXP.substitute(CONSTANTS, polynomial=polynomial(_AFTER_HALF, "r")),
+    "exp_rest_f64": _EXP.substitute(CONSTANTS, polynomial=polynomial(AFTER_HALF, "r")),
     "log_parts_f64": _LOG.substitute(polynomial=polynomial(F64["log"], "z")),
     "log2_parts_f64": _LOG_FOR_POW.substitute(CONSTANTS, polynomial=polynomial(F64["pow"], "z0")),
 }
 
 #: the functions that programs call
 FUNCTIONS = {
-    "exp_f64": """\
-/* e^x; error <= 0.8 ulp */
-static inline double exp_f64(double x) {
-    const double t = x > 710.0 ? 710.0 : x;
-    const double n = whole_f64(times_f64(t, 0x1.71547652b82fep+0));
-    double s;
-    const double r = exp_reduced_f64(t, n, &s);
-    const double value = exp_scaled_f64(r, exp_rest_f64(r, s), n);
-    return x < -746.0 ? 0.0 : value;
-}
-
-""",
-    "exp2_f64": """\
-/* 2^x; error <= 0.8 ulp */
-static inline double exp2_f64(double x) {
-    const double t = x > 1025.0 ? 1025.0 : x;
-    const double n = whole_f64(t);
-    double s;
-    const double r = times_ln2_f64(t - n, 0.0, &s);
-    const double value = exp_scaled_f64(r, exp_rest_f64(r, s), n);
-    return x < -1076.0 ? 0.0 : value;
-}
-
-""",
-    "log_f64": Template("""\
-/* ln(x); error <= 0.8 ulp */
-static inline double log_f64(double x) {
-    double k, low;
-    const double high = log_parts_f64(x, &k, &low);
-    const double whole = k * $ln2_0;
-    const double sum = whole + high;
-    return log_at_ends_f64(x, sum + (((whole - sum) + high) + (low + k * $ln2_1)));
-}
-
-""").substitute(CONSTANTS),
-    "log2_f64": Template("""\
-/* log2(x); error <= 0.95 ulp */
-static inline double log2_f64(double x) {
-    double k, low;
-    const double high = log_parts_f64(x, &k, &low);
-    const double h = short_f64(high);
-    const double part = h * $log2e_0;
-    const double rest = times_f64((high - h) + low, $log2e_long_0) + times_f64(h, $log2e_1);
-    const double sum = k + part;
-    return log_at_ends_f64(x, sum + (((k - sum) + part) + rest));
-}
-
-""").substitute(CONSTANTS),
-    "tanh_f64": """\
-/* tanh(x) = e / (e + 2) with e = exp(2 x) - 1 in two parts, for |x|; error <= 0.98 ulp */
-static inline double tanh_f64(double x) {
-    const double a = __builtin_fabs(x);
-    const double t = a > 20.0 ? 40.0 : 2.0 * a;
-    const double n = whole_f64(times_f64(t, 0x1.71547652b82fep+0));
-    double s, p1;
-    const double r = exp_reduced_f64(t, n, &s);
-    const double power = power_of_2_f64(n);
-    const double sum = (power - 1.0) + power * r;
-    const double rest = (((power - 1.0) - sum) + power * r) + power * exp_rest_f64(r, s);
-    const double e0 = sum + rest;
-    const double e1 = (sum - e0) + rest;
-    const double d0 = e0 + 2.0;
-    const double d1 = ((e0 - (d0 - (d0 - e0))) + (2.0 - (d0 - e0))) + e1;
-    const double q = e0 / d0;
-    const double p0 = product_f64(q, d0, &p1);
-    const double more = ((e0 - p0) - p1) + (e1 - times_f64(q, d1));
-    const double value = q + more / d0;
-    return a < 0x1p-28 ? x : __builtin_copysign(value, x);
-}
-
-""",
     "erf_f64": Template("""\
 /* erf(x) = x p(x^2 - 3/4) for |x| < 9/8, with the first terms in two parts, and
    1 - e^(-x^2) q((x - 9/8) / (x + 2)) from there to 6, where p and q are polynomials that make the

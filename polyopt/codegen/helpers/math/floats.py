@@ -15,7 +15,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.helpers.math.coefficients import CONSTANTS_F32, F32, FLOATS
-from polyopt.codegen.helpers.math.parts import polynomial
+from polyopt.codegen.helpers.math.parts import either, polynomial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +69,11 @@ INNER = {
     "scaled_f32": _SCALED,
 }
 
-#: what compilers define where there are instructions for fused multiply-adds of floats
-_FUSED = "defined(__FMA__) || defined(__FP_FAST_FMAF) || defined(__ARM_FEATURE_FMA)"
-
 
 def _function(head: str, fused: str, doubles: str, **constants: str) -> str:
     """A function with two bodies."""
-    body = f"#if {_FUSED}\n{fused}#else\n{doubles}#endif\n"
-    return Template(f"{head} {{\n{body}}}\n\n").substitute(CONSTANTS_F32, **constants)
+    text = Template(either(head, fused, doubles, single=True))
+    return text.substitute(CONSTANTS_F32, **constants)
 
 
 #: the functions that programs call

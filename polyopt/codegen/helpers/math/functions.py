@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.helpers.math import f32, f64, floats, halves
+from polyopt.codegen.helpers.math import doubles, f32, f64, floats, halves
 from polyopt.codegen.helpers.math.parts import BASE
 from polyopt.ir.types import F32, F64
 
@@ -36,6 +36,8 @@ _TEXTS = {
         floats.FUNCTIONS,
         f32.FUNCTIONS,
         f64.INNER,
+        doubles.INNER,
+        doubles.FUNCTIONS,
         f64.FUNCTIONS,
         halves.CONVERSIONS,
     )
@@ -43,7 +45,7 @@ _TEXTS = {
     for text in part.strip().split("\n\n")
 }
 #: the names that programs call
-NAMES = (*floats.FUNCTIONS, *f32.FUNCTIONS, *f64.FUNCTIONS)
+NAMES = (*floats.FUNCTIONS, *f32.FUNCTIONS, *doubles.FUNCTIONS, *f64.FUNCTIONS)
 #: functions and tables that only these use
 INNER_NAMES = _TEXTS.keys() - set(NAMES) - halves.CONVERSIONS.keys()
 

@@ -73,6 +73,14 @@ static inline double power_of_2_f64(double n) {
 }
 
 
+def either(head: str, fused: str, otherwise: str, *, single: bool) -> str:
+    """A function with a body for processors with fused multiply-adds, of floats or of doubles, and
+    one for others."""
+    feature = f"__FP_FAST_FMA{'F' * single}"
+    has = f"defined(__FMA__) || defined({feature}) || defined(__ARM_FEATURE_FMA)"
+    return f"{head} {{\n#if {has}\n{fused}#else\n{otherwise}#endif\n}}\n\n"
+
+
 def polynomial(coefficients: Sequence[str], of: str, name: str = "p") -> str:
     """Statements that declare ``name``: a polynomial by Horner's rule, constant term first."""
     *rest, last = coefficients
