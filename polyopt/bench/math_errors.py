@@ -131,10 +131,10 @@ normal ones, and `pow`'s table) are those of C's Annex F.
 
 - **The same bits everywhere.** A result hangs on no compiler, flag, vector width, tile or number of
   threads. Compilers may join a product with the addition behind it (fma) where they like; a product
-  here has its last bit cleared first, and so cannot be joined, or is written as joined.
-- `exp`, `exp2`, `erf` and `tanh` of floats are worked out in floats, where the processor has fused
-  multiply-adds, and in doubles where it has none: these two differ in the last place, and those in
-  doubles are the nearest floats nearly always
+  here is written as joined, or has its last bit cleared first and so cannot be.
+- **Fused multiply-adds** are used where the processor has them: polynomials take a third of the
+  instructions, and a product's rest is one. `exp`, `exp2`, `erf` and `tanh` of floats are worked
+  out in floats then, and in doubles elsewhere. Results with and without differ in the last place
   ([decision 50](adr/0050-exponentials-in-floats.md)).
 - **The C library's.** `plan.compile(libm=True)`, `plan.emit(libm=True)` and `polyopt emit --libm`
   call the C library instead, one element after the other. So do, always, programs with integer

@@ -36,11 +36,13 @@ OWN_CALLS = {
     ("log", F64): (86, 1), ("log2", F64): (94, 1), ("tanh", F64): (94, 2), ("erf", F64): (247, 1),
     ("pow", F64): (349, 1),
 }  # fmt: skip
-#: the same where there are fused multiply-adds, for a vector of the type itself
+#: the same where there are fused multiply-adds, for a vector of the type itself; a division of
+#: doubles counts as two of floats
 FUSED_CALLS = {
     ("exp", F32): (35, 0), ("exp2", F32): (38, 0), ("erf", F32): (55, 0), ("tanh", F32): (43, 1),
     ("exp", F64): (39, 0), ("exp2", F64): (43, 0), ("log", F64): (54, 1), ("log2", F64): (57, 1),
-    ("tanh", F64): (49, 1),
+    ("tanh", F64): (49, 1), ("log", F32): (54, 2), ("log2", F32): (52, 2), ("pow", F32): (189, 2),
+    ("erf", F64): (131, 1), ("pow", F64): (223, 1),
 }  # fmt: skip
 #: instructions of conversions of halves, as ``codegen/helpers/math/halves.py`` has them
 HALF_CASTS = {(F32, F16): 9, (F16, F32): 16, (F32, BF16): 2, (BF16, F32): 8}

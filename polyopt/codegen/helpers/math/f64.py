@@ -10,23 +10,28 @@ from __future__ import annotations
 from string import Template
 
 from polyopt.codegen.helpers.math.coefficients import CONSTANTS, F64
-from polyopt.codegen.helpers.math.parts import polynomial
+from polyopt.codegen.helpers.math.parts import HAS_FMA, polynomial
 
 #: coefficients of e^r without r^2 / 2, which is exact
 AFTER_HALF = ((float.fromhex(F64["exp"][0]) - 0.5).hex(), *F64["exp"][1:])
-_TWO = """\
+_TWO = f"""\
 /* x with its last 27 bits cleared: the product of two such numbers is exact */
-static inline double short_f64(double x) {
+static inline double short_f64(double x) {{
     return of_bits_f64(bits_f64(x) & ~(uint64_t)0x7ffffff);
-}
+}}
 
 /* a * b in two parts */
-static inline double product_f64(double a, double b, double *low) {
+static inline double product_f64(double a, double b, double *low) {{
+#if {HAS_FMA}
+    const double p = __builtin_fma(a, b, 0.0);
+    *low = __builtin_fma(a, b, -p);
+#else
     const double p = times_f64(a, b);
     const double a0 = short_f64(a), a1 = a - a0, b0 = short_f64(b), b1 = b - b0;
     *low = ((a0 * b0 - p) + a0 * b1 + a1 * b0) + times_f64(a1, b1);
+#endif
     return p;
-}
+}}
 
 """
 _EXP = Template("""\

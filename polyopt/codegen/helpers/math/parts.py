@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: whether there are instructions for fused multiply-adds: of floats, of doubles
+_HAS = "defined(__FMA__) || defined({}) || defined(__ARM_FEATURE_FMA)"
+HAS_FMAF, HAS_FMA = _HAS.format("__FP_FAST_FMAF"), _HAS.format("__FP_FAST_FMA")
+
 #: functions by name, each after those that it calls
 BASE = {
     "bits_f64": """\
@@ -35,6 +39,16 @@ static inline double of_bits_f64(uint64_t bits) {
 static inline double times_f64(double a, double b) {
     return of_bits_f64(bits_f64(a * b) & ~(uint64_t)1);
 }
+""",
+    "fused_f64": f"""\
+/* a * b + c: rounded once where processors can, or with the product's last bit cleared */
+static inline double fused_f64(double a, double b, double c) {{
+#if {HAS_FMA}
+    return __builtin_fma(a, b, c);
+#else
+    return times_f64(a, b) + c;
+#endif
+}}
 """,
     "chosen_f64": """\
 /* a or b, by bits: a condition that is the same for all lanes of a vector stays a number, where
@@ -76,14 +90,14 @@ static inline double power_of_2_f64(double n) {
 def either(head: str, fused: str, otherwise: str, *, single: bool) -> str:
     """A function with a body for processors with fused multiply-adds, of floats or of doubles, and
     one for others."""
-    feature = f"__FP_FAST_FMA{'F' * single}"
-    has = f"defined(__FMA__) || defined({feature}) || defined(__ARM_FEATURE_FMA)"
-    return f"{head} {{\n#if {has}\n{fused}#else\n{otherwise}#endif\n}}\n\n"
+    return (
+        f"{head} {{\n#if {HAS_FMAF if single else HAS_FMA}\n{fused}#else\n{otherwise}#endif\n}}\n\n"
+    )
 
 
 def polynomial(coefficients: Sequence[str], of: str, name: str = "p") -> str:
     """Statements that declare ``name``: a polynomial by Horner's rule, constant term first."""
     *rest, last = coefficients
     lines = [f"    double {name} = {last};"]
-    lines += [f"    {name} = times_f64({name}, {of}) + {k};" for k in reversed(rest)]
+    lines += [f"    {name} = fused_f64({name}, {of}, {k});" for k in reversed(rest)]
     return "\n".join(lines)
