@@ -3,8 +3,8 @@
 Compilers may join a product with the addition behind it (fma), which rounds once instead of twice,
 and do so in one loop and not in another. ``times_f64`` keeps them from it on every compiler and
 under all flags: it clears the last bit of its product, so that there is something between. Where
-products are not guarded they are exact, or nothing is added to them. ``fused_f64`` rounds once where
-processors have an instruction for it.
+products are not guarded they are exact, or nothing is added to them. ``fused_f64`` rounds once
+where processors have an instruction for it.
 """
 
 from __future__ import annotations
