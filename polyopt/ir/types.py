@@ -119,9 +119,13 @@ def promote_numpy(one: ScalarType, other: ScalarType) -> ScalarType:
     if one.kind == "bool" or other.kind == "bool":
         return other if one.kind == "bool" else one
     if one.is_float and other.is_float:
+        if one.is_half and other.is_half:
+            return F32
         return one if one.bits > other.bits else other
     if one.is_float or other.is_float:
         floating, whole = (one, other) if one.is_float else (other, one)
+        if floating.is_half and whole.bits == I8.bits:
+            return floating
         return F64 if floating.bits == F64.bits or whole.bits > U16.bits else F32
     if one.kind == other.kind:
         return one if one.bits > other.bits else other

@@ -10,8 +10,9 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError, shown
 from polyopt.frontend.arrays import Arguments, ArrayArgument, Owner
+from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES
 from polyopt.frontend.functions import named_type
-from polyopt.ir.types import F64, TYPES, ScalarType
+from polyopt.ir.types import F64, ScalarType
 from polyopt.runtime.views.layout import Layout, as_arrays, layout_of, overlaps_itself, root_of
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class _Described:
 
     def add_array(self, name: str, array: NumPyArray, *, shared: bool) -> None:
         kind = named_type(array.dtype.name) if array.dtype.isnative else None
-        if kind is None or kind.name not in TYPES:
-            taken = "taken are NumPy's integers, float32, float64 and bool, in native byte order"
+        if kind is None or kind not in ARRAY_TYPES:
+            taken = f"taken are {TAKEN_TYPES}, in native byte order"
             parts = "; pass its parts as arrays of their own" if array.dtype.kind == "c" else ""
             raise UnsupportedError(f"{name} is an array of {array.dtype}", hint=taken + parts)
         if 0 in array.shape:
@@ -178,10 +179,10 @@ class _Described:
         if isinstance(value, np.generic):
             dtype = np.asarray(cast("Any", value)).dtype
             kind = named_type(dtype.name)
-            if kind is None or kind.name not in TYPES:
+            if kind is None or kind not in ARRAY_TYPES:
                 raise UnsupportedError(f"{name} is a NumPy scalar of type {dtype}")
             self._scalars.append((name, kind, False))
-            self._numbers[name] = value
+            self._numbers[name] = kind.computed.dtype.type(value) if kind.is_half else value
         elif type(value) is int and not constant and abs(value) < _LARGEST:
             self._sizes.append(name)
             self._values[name] = value

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from polyopt.frontend.arrays.grid import Along, Fixed, Placed
 from polyopt.frontend.arrays.helpers import operand_of
 from polyopt.frontend.loops.scope import Alias, Binding, Variable
-from polyopt.frontend.values import Form
-from polyopt.ir.expr import index_of
+from polyopt.frontend.values import Form, Strong
+from polyopt.ir import build
+from polyopt.ir.expr import Load, index_of
 from polyopt.ir.scop import Array
+from polyopt.ir.types import F16, TYPES
 from polyopt.isl import affine_constant, instance_space, params_space
 
 if TYPE_CHECKING:
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from polyopt.frontend.arrays.grid import Subscript
     from polyopt.ir.types import ScalarType
     from polyopt.isl import Space
+
+
+#: types of the arrays that are taken: no bfloat16, which NumPy has not
+ARRAY_TYPES = (*TYPES.values(), F16)
+#: the same, for messages
+TAKEN_TYPES = "NumPy's integers, float16, float32, float64 and bool"
 
 
 @dataclass(frozen=True)
@@ -106,9 +114,13 @@ def bound(given: Arguments, sizes: Sizes, facts: Facts) -> Bound:
             _assume_inside(argument, owners[argument.owner], sizes, facts)
         bindings[argument.name] = Alias(placed)
         identities[id(placed)] = argument.name
-    scalars = {name: Array(name, kind, (), "in") for name, kind, _ in given.scalars}
-    for name, _, weak in given.scalars:
-        bindings[name] = Variable(scalars[name], weak=weak, argument=True)
+    scalars = {name: Array(name, kind.computed, (), "in") for name, kind, _ in given.scalars}
+    for name, kind, weak in given.scalars:
+        if kind.is_half:  # it is passed as the f32 that it is
+            half = build.cast(kind, Load(kind.computed, name, (), None))
+            bindings[name] = Alias(Strong(half))
+        else:
+            bindings[name] = Variable(scalars[name], weak=weak, argument=True)
     for name in given.sizes:
         bindings[name] = Alias(Form(sizes.form(name, space)))
     for name, value in given.constants:

@@ -14,7 +14,6 @@ from polyopt.frontend.values import (
     Where,
     as_expr,
     lift,
-    loaded,
     type_of,
     typed,
 )
@@ -131,7 +130,7 @@ class Placed(Grid):
 
     def at(self, index: Sequence[PwAff], space: Space) -> Value:
         array = self.array
-        return loaded(Load(array.type, array.name, self.place(index, space), self.span))
+        return Strong(Load(array.type, array.name, self.place(index, space), self.span))
 
     def type(self, space: Space) -> ScalarType:
         del space
@@ -221,7 +220,10 @@ def lifted(value: Value, space: Space) -> Value:
         case Weak():
             return Weak(lifted_expr(value.expr, space))
         case Strong():
-            return Strong(lifted_expr(value.expr, space))
+            wide = value.unrounded
+            return Strong(
+                lifted_expr(value.expr, space), None if wide is None else lifted_expr(wide, space)
+            )
         case _:
             return lift(value, space)
 

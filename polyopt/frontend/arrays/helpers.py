@@ -7,11 +7,14 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.control import structured_text
 from polyopt.frontend.arrays.grid import Grid, Placed
-from polyopt.frontend.functions import constant
+from polyopt.frontend.functions import as_element, constant
 from polyopt.frontend.loops.scope import Alias, Known, Variable, View, stores
+from polyopt.ir.types import F16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from polyopt.frontend.arrays.statements import ArrayStatements
     from polyopt.frontend.loops.scope import Scope
     from polyopt.frontend.loops.text import FunctionText
+    from polyopt.frontend.values import Value
     from polyopt.ir.scop import Array
 
 #: Helper functions may call helpers, but not without end.
@@ -171,6 +175,13 @@ def _is_of(binding: Alias | Variable, array: Array) -> bool:
 def operand_of(value: object) -> Any:  # noqa: ANN401
     """A Python object as an operand: a number, or what is known beforehand."""
     try:
-        return constant(value)
+        return number_of(value)
     except UnsupportedError:
         return Known(value)
+
+
+def number_of(value: object) -> Value:
+    """A Python or NumPy number; one of 16 bits as a half. Raises ``UnsupportedError``."""
+    found = constant(value)
+    is_half = getattr(value, "dtype", None) == np.float16
+    return as_element(F16, found) if is_half else found

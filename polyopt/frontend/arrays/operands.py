@@ -19,7 +19,7 @@ from polyopt.frontend.arrays.grid import (
     strong,
     whole,
 )
-from polyopt.frontend.arrays.helpers import operand_of
+from polyopt.frontend.arrays.helpers import number_of, operand_of
 from polyopt.frontend.arrays.slices import Place, broadcast, broadcast_to
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.expressions import Expressions
@@ -34,6 +34,7 @@ from polyopt.frontend.values import (
     type_of,
     typed,
 )
+from polyopt.ir.expr import Load
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -129,7 +130,15 @@ class ArrayOperands(Expressions):
             raise UnsupportedError(
                 "an array from outside of the function", hint="pass it as an argument"
             )
+        if isinstance(operand, Known):
+            return number_of(operand.value)
+        if isinstance(operand, View) and not operand.rank:
+            array = operand.array
+            return Strong(Load(array.type, array.name, operand.index, operand.span))
         return Expressions._as_value(operand)  # noqa: SLF001 (of the base)
+
+    def _loaded(self, load: Load) -> Value:
+        return Strong(load)  # halves stay halves
 
     def as_number(self, operand: AnyOperand) -> Value:
         """An operand as a number. Raises ``UnsupportedError`` for anything else."""

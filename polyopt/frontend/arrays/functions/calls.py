@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
+from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES
 from polyopt.frontend.arrays.functions import makers, padding, products, reductions, shapes
 from polyopt.frontend.arrays.functions.elementary import (
     elementary,
@@ -20,11 +21,11 @@ from polyopt.frontend.arrays.functions.elementary import (
 )
 from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
 from polyopt.frontend.arrays.helpers import InPlace
-from polyopt.frontend.functions import convert
+from polyopt.frontend.functions import as_element
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.scope import Known, Shape
 from polyopt.frontend.values import Number, Value, Weak, binary, is_weak, type_of, typed
-from polyopt.ir.types import BOOL, I8, TYPES
+from polyopt.ir.types import BOOL, I8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -146,10 +147,8 @@ def dtype_of(read: ArrayExpressions, node: ast.expr) -> ScalarType:
         found = as_scalar(operand.value if isinstance(operand, Known) else None).type
     except InvalidOptionError:
         found = None
-    if found is None or found.name not in TYPES:
-        raise UnsupportedError(
-            "this type is not taken", hint="taken are NumPy's integers, float32, float64 and bool"
-        )
+    if found is None or found not in ARRAY_TYPES:
+        raise UnsupportedError("this type is not taken", hint=f"taken are {TAKEN_TYPES}")
     return found
 
 
@@ -193,7 +192,7 @@ def _handler(function: object) -> tuple[str, Handler] | None:
 def _cast(function: object) -> ScalarType | None:
     """The type that a call converts to, where the function is a type."""
     if isinstance(function, Scalar):
-        return function.type if function.type.name in TYPES else None
+        return function.type if function.type in ARRAY_TYPES else None
     if isinstance(function, type) and issubclass(function, np.generic):
         return as_scalar(cast("object", function)).type
     return None
@@ -202,7 +201,7 @@ def _cast(function: object) -> ScalarType | None:
 def _converted(
     read: ArrayExpressions, kind: ScalarType, value: Grid | Value, node: ast.AST
 ) -> Grid | Value:
-    return read.elementwise(partial(convert, kind), [value], node)
+    return read.elementwise(partial(as_element, kind), [value], node)
 
 
 def _elementary(read: ArrayExpressions, function: object, node: ast.Call) -> Any:  # noqa: ANN401
@@ -305,7 +304,7 @@ def _item(call: Call) -> Value:
 
 
 def _squared(x: Value) -> Value:
-    x = convert(I8, x) if type_of(x) == BOOL else strong(x)  # so NumPy has it
+    x = as_element(I8, x) if type_of(x) == BOOL else strong(x)  # so NumPy has it
     return binary("mul", x, x)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.arrays.functions.integers import operation
 from polyopt.frontend.arrays.grid import strong
-from polyopt.frontend.functions import absolute, float_call, sign
+from polyopt.frontend.functions import absolute, as_element, float_call, sign
 from polyopt.frontend.loops.calls import call_known, is_known
 from polyopt.frontend.values import (
     Number,
@@ -110,7 +110,8 @@ def _python_extreme(op: str, better: str) -> Callable[..., Value]:
 
 def _sign(x: Value) -> Value:
     _refuse_truth("np.sign", x)
-    return strong(select(_is_nan(x), x, sign(x)) if type_of(x).is_float else sign(x))
+    found = as_element(type_of(x), sign(x))
+    return strong(select(_is_nan(x), x, found) if type_of(x).is_float else found)
 
 
 def _is_inf(x: Value) -> Value:

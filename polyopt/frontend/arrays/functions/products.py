@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Along, Grid, Placed, reindexed
+from polyopt.frontend.arrays.grid import Along, Computed, Grid, Placed, reindexed
 from polyopt.frontend.arrays.slices import broadcast, broadcast_to
+from polyopt.frontend.functions import as_element
 from polyopt.frontend.values import Number, Strong, Value, binary, common_type, typed
 from polyopt.ir.types import BOOL
 from polyopt.isl import affine_constant, lift_form
@@ -46,7 +47,7 @@ def _with_axis(read: ArrayExpressions, grid: Grid, axis: int) -> Grid:
     return reindexed(grid, [Along(1 - axis, zero, 1)], shape, space)
 
 
-def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) -> Placed:
+def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) -> Grid:
     """Products over the last axes, for each index of those before; vectors have no other axis, and
     the result none for them."""
     here, space = read.here, read.scope.space
@@ -58,7 +59,8 @@ def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) 
     left = broadcast_to(left, (*batch, *rows, inner), here)
     right = broadcast_to(right, (*batch, inner, *columns), here)
     zero = affine_constant(space, 0)
-    kind = common_type(left.at([zero] * left.rank, space), right.at([zero] * right.rank, space))
+    found = common_type(left.at([zero] * left.rank, space), right.at([zero] * right.rank, space))
+    kind = found.computed
     if kind == BOOL:
         raise UnsupportedError("a product of matrices of truth values")
     statements = read.statements
@@ -69,10 +71,14 @@ def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) 
         outer, row = place[: len(batch)], place[len(batch) :][: len(rows)]
         column = place[len(batch) + len(rows) :]
         product = binary(
-            "mul", left.at((*outer, *row, k), deeper), right.at((*outer, k, *column), deeper)
+            "mul",
+            as_element(kind, left.at((*outer, *row, k), deeper)),
+            as_element(kind, right.at((*outer, k, *column), deeper)),
         )
         statements.emit(placed, place, binary("add", placed.at(place, deeper), product), node)
-    return placed
+    if not found.is_half:
+        return placed
+    return Computed(placed.shape, lambda index, space: as_element(found, placed.at(index, space)))
 
 
 def _dot(call: Call) -> Any:  # noqa: ANN401
