@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from polyopt.errors import UnsupportedError
+from polyopt.errors import InternalError, UnsupportedError
 from polyopt.frontend.values import (
     Form,
     Strong,
@@ -109,7 +109,32 @@ class Along:
         return self.step == 1 and constant_value(self.start) == 0
 
 
-Subscript = Fixed | Along
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """A subscript of several axes of a view, such as one that axes were merged to or split from:
+    ``(start + sum of steps * index) // divisor % modulus``."""
+
+    #: axis of the view, and step
+    steps: tuple[tuple[int, int], ...]
+    #: { [i] -> [start] } over the loops around
+    start: PwAff
+    divisor: int = 1
+    modulus: int | None = None
+
+    def form(self, index: Sequence[PwAff], space: Space) -> PwAff:
+        """The subscript over ``space``."""
+        form = lift_form(self.start, space)
+        for axis, step in self.steps:
+            form = form.add(index[axis].mul(affine_constant(space, step)))
+        if self.divisor != 1:
+            form = form.div(affine_constant(space, self.divisor)).floor()
+        if self.modulus is None:
+            return form
+        size = affine_constant(space, self.modulus)
+        return form.sub(form.div(size).floor().mul(size))
+
+
+Subscript = Fixed | Along | Mixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +197,7 @@ def reindexed(grid: Grid, picks: Sequence[Subscript], shape: Sequence[PwAff], sp
     if isinstance(grid, Placed):
         subscripts = tuple(_composed(s, picks, space) for s in grid.subscripts)
         return replace(grid, shape=shape, subscripts=subscripts)
-    if not all(isinstance(p, Along) or isinstance(p.index, Affine) for p in picks):
+    if not all(not isinstance(p, Fixed) or isinstance(p.index, Affine) for p in picks):
         raise UnsupportedError(
             "data choose elements of an expression", hint="give the expression a name first"
         )
@@ -184,7 +209,7 @@ def reindexed(grid: Grid, picks: Sequence[Subscript], shape: Sequence[PwAff], sp
 
 
 def _picked(pick: Subscript, index: Sequence[PwAff], space: Space) -> PwAff:
-    if isinstance(pick, Along):
+    if not isinstance(pick, Fixed):
         return pick.form(index, space)
     assert isinstance(pick.index, Affine)
     return lift_form(pick.index.form, space)
@@ -193,11 +218,15 @@ def _picked(pick: Subscript, index: Sequence[PwAff], space: Space) -> PwAff:
 def _composed(have: Subscript, picks: Sequence[Subscript], space: Space) -> Subscript:
     if isinstance(have, Fixed):
         return have
+    if isinstance(have, Mixed):
+        return _mixed(have, picks, space)
     pick, start = picks[have.axis], lift_form(have.start, space)
     step = affine_constant(space, have.step)
     if isinstance(pick, Along):
         moved = lift_form(pick.start, space).mul(step)
         return Along(pick.axis, start.add(moved), have.step * pick.step)
+    if isinstance(pick, Mixed):
+        return _moved(pick, start, have.step, space)
     if isinstance(pick.index, Affine):
         return Fixed(index_of(start.add(lift_form(pick.index.form, space).mul(step))))
     if not have.is_whole:
@@ -205,6 +234,44 @@ def _composed(have: Subscript, picks: Sequence[Subscript], space: Space) -> Subs
             "data choose elements of a view", hint="use the array that it is a view of"
         )
     return pick
+
+
+def _moved(pick: Mixed, start: PwAff, step: int, space: Space) -> Mixed:
+    """``start + step * pick``."""
+    if pick.modulus is None and step == 1:
+        moved = lift_form(pick.start, space).add(start.mul(affine_constant(space, pick.divisor)))
+        return replace(pick, start=moved)
+    if pick.modulus is None and pick.divisor == 1:
+        by = affine_constant(space, step)
+        steps = tuple((axis, step * factor) for axis, factor in pick.steps)
+        return Mixed(steps, lift_form(pick.start, space).mul(by).add(start))
+    if step == 1 and constant_value(start) == 0:
+        return pick
+    raise InternalError("merged axes have gaps between them")
+
+
+def _mixed(have: Mixed, picks: Sequence[Subscript], space: Space) -> Subscript:
+    """A view of an array that was put into another shape."""
+    start, steps = lift_form(have.start, space), dict[int, int]()
+    for axis, step in have.steps:
+        pick, by = picks[axis], affine_constant(space, step)
+        if isinstance(pick, Along):
+            start = start.add(lift_form(pick.start, space).mul(by))
+            steps[pick.axis] = steps.get(pick.axis, 0) + step * pick.step
+        elif isinstance(pick, Fixed) and isinstance(pick.index, Affine):
+            start = start.add(lift_form(pick.index.form, space).mul(by))
+        elif isinstance(pick, Mixed) and pick.divisor == 1 and pick.modulus is None:
+            start = start.add(lift_form(pick.start, space).mul(by))
+            for inner, factor in pick.steps:
+                steps[inner] = steps.get(inner, 0) + step * factor
+        else:
+            raise UnsupportedError(
+                "elements of an array in another shape that data, or another shape of it, choose",
+                hint="give a copy of it a name first, such as a.reshape(...).copy()",
+            )
+    if steps:
+        return Mixed(tuple(steps.items()), start, have.divisor, have.modulus)
+    return Fixed(index_of(Mixed((), start, have.divisor, have.modulus).form((), space)))
 
 
 def strong(value: Value) -> Value:

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES
-from polyopt.frontend.arrays.functions import makers, padding, products, reductions, shapes
+from polyopt.frontend.arrays.functions import makers, padding, products, reductions, reshape, shapes
 from polyopt.frontend.arrays.functions.elementary import (
     elementary,
     maximum,
@@ -321,6 +321,7 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **shapes.FUNCTIONS,
+    **reshape.FUNCTIONS,
     **padding.FUNCTIONS,
     np.where: ("condition x y", _where),
     np.clip: ("a a_min a_max", _clip),
@@ -335,6 +336,7 @@ _METHODS: Mapping[str, tuple[str, Handler]] = {
     **reductions.METHODS,
     **products.METHODS,
     **shapes.METHODS,
+    **reshape.METHODS,
     "astype": ("dtype", _astype),
     "copy": ("", _copy),
     "fill": ("value", _fill),
