@@ -106,13 +106,6 @@ def convert(type_: ScalarType, value: Value) -> Value:
     return Strong(build.cast(type_.computed, typed(value, type_)))
 
 
-def as_element(type_: ScalarType, value: Value) -> Value:
-    """``convert``, to an element of an array: a half stays one, rounded to its type."""
-    if not type_.is_half:
-        return convert(type_, value)
-    return Strong(typed(value, type_))
-
-
 def to_int(value: Value) -> Value:
     """Python's ``int(value)``: truncates, and is weak."""
     match value:

@@ -6,12 +6,20 @@ they are affine in iterators and sizes they stay integer sets and relations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, TypeMismatchError
-from polyopt.frontend.affine import affine_binary
+from polyopt.frontend.numbers import (
+    Compound,
+    Form,
+    Number,
+    Strong,
+    Value,
+    Weak,
+    Where,
+    affine_binary,
+)
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Const, inside
 from polyopt.ir.types import BOOL, F64, I64, ScalarType, promote_numpy
@@ -23,48 +31,6 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr, Load
     from polyopt.isl import Space
 
-
-@dataclass(frozen=True, eq=False)
-class Number:
-    """A Python number that is known: a literal, or a constant of the surrounding program."""
-
-    value: int | float
-
-
-@dataclass(frozen=True, eq=False)
-class Form:
-    """A weak integer, affine in iterators and sizes."""
-
-    #: { [i] -> [value] }
-    form: PwAff
-
-
-@dataclass(frozen=True, eq=False)
-class Where:
-    """A weak truth value: an affine condition on iterators and sizes."""
-
-    #: { [i] : condition }
-    where: Set
-
-
-@dataclass(frozen=True, eq=False)
-class Weak:
-    """A Python number computed at run time, of type ``i64``, ``f64`` or ``bool``."""
-
-    expr: Expr
-
-
-@dataclass(frozen=True, eq=False)
-class Strong:
-    """A NumPy scalar of a machine type."""
-
-    expr: Expr
-    #: of a half that was computed, the f32 that it is rounded from: what computes on takes this,
-    #: so that halves are rounded where they are stored
-    unrounded: Expr | None = None
-
-
-Value = Number | Form | Where | Weak | Strong
 
 _SETS: dict[str, Callable[[PwAff, PwAff], Set]] = {
     "lt": PwAff.lt_set, "le": PwAff.le_set, "gt": PwAff.gt_set, "ge": PwAff.ge_set,
@@ -98,7 +64,7 @@ def loaded(load: Load) -> Strong:
 
 def is_weak(value: Value) -> bool:
     """Whether the value takes the type of what it meets."""
-    return not isinstance(value, Strong)
+    return not isinstance(value, Strong | Compound)
 
 
 def type_of(value: Value) -> ScalarType:
@@ -193,7 +159,7 @@ def as_expr(value: Value) -> Expr:
 
 def strengthened(value: Value) -> Value:
     """The value as a NumPy scalar: what NumPy's functions return. Conditions stay affine."""
-    return value if isinstance(value, Strong | Where) else Strong(as_expr(value))
+    return value if isinstance(value, Strong | Where | Compound) else Strong(as_expr(value))
 
 
 def _like(value: Value, found: Expr | Strong, other: Value | None = None) -> Value:
@@ -254,6 +220,8 @@ def _pair(one: Value, other: Value) -> tuple[PwAff, PwAff] | None:
 
 def binary(op: str, one: Value, other: Value) -> Value:
     """A Python operator, or ``min`` or ``max``. Raises ``TypeMismatchError``."""
+    if (parts := _compound(one, other)) is not None:
+        return parts.binary(op, one, other)
     if isinstance(one, Number) and isinstance(other, Number):
         return _numbers(op, one.value, other.value)
     if op in {"and", "or", "xor"} and BOOL == type_of(one) == type_of(other):
@@ -264,6 +232,10 @@ def binary(op: str, one: Value, other: Value) -> Value:
     if op == "pow":
         return _power(one, other)
     return _typed_binary(op, one, other)
+
+
+def _compound(one: Value, other: Value) -> Compound | None:
+    return next((v for v in (one, other) if isinstance(v, Compound)), None)
 
 
 def _numbers(op: str, a: float, b: float) -> Number:
@@ -333,6 +305,8 @@ def _power(base: Value, exponent: Value) -> Value:
 
 def compare(op: str, one: Value, other: Value) -> Value:
     """``lt``, ``le``, ``gt``, ``ge``, ``eq`` or ``ne``; a truth value."""
+    if (parts := _compound(one, other)) is not None:
+        return parts.compare(op, one, other)
     if isinstance(one, Number) and isinstance(other, Number):
         return Number(_PYTHON[op](one.value, other.value))
     pair = _pair(one, other)
@@ -363,6 +337,8 @@ def truth(value: Value) -> Value:
             return Number(bool(value.value))
         case Where():
             return value
+        case Compound():
+            return compare("ne", value, Number(0))
         case _ if type_of(value) == BOOL:
             return value
         case _:
@@ -420,6 +396,8 @@ def negative(value: Value) -> Value:
             return Number(-value.value)
         case Form():
             return Form(value.form.neg())
+        case Compound():
+            return value.mapped(negative)
         case _ if type_of(value) == BOOL and not is_weak(value):
             raise TypeMismatchError("- is not defined on truth values", hint="use not")
         case _:
@@ -445,6 +423,8 @@ def select(cond: Value, then: Value, other: Value) -> Value:
     cond = truth(cond)
     if isinstance(cond, Number):
         return then if cond.value else other
+    if (parts := _compound(then, other)) is not None:
+        return parts.select(cond, then, other)
     if isinstance(cond, Where) and (affine := _affine_select(cond.where, then, other)) is not None:
         return affine
     type_ = common_type(then, other)

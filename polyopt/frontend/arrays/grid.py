@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from polyopt.errors import InternalError, UnsupportedError
+from polyopt.frontend.complex_values import Complex, kind_of
 from polyopt.frontend.values import (
+    Compound,
     Form,
     Strong,
     Value,
@@ -14,7 +16,6 @@ from polyopt.frontend.values import (
     Where,
     as_expr,
     lift,
-    type_of,
     typed,
 )
 from polyopt.ir.expr import Affine, Inside, Load, index_of, rewrite
@@ -54,7 +55,7 @@ class Grid:
     def type(self, space: Space) -> ScalarType:
         """The type of the elements."""
         zeros = [affine_constant(space, 0)] * self.rank
-        return type_of(strong(self.at(zeros, space)))
+        return kind_of(strong(self.at(zeros, space)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +180,55 @@ class Placed(Grid):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Pair(Grid):
+    """Complex numbers that are stored: the parts are views of arrays of reals."""
+
+    re: Placed
+    im: Placed
+    #: of a single number, the loops around the place where it was chosen
+    space: Space | None = None
+
+    def at(self, index: Sequence[PwAff], space: Space) -> Value:
+        return Complex(self.re.at(index, space), self.im.at(index, space))
+
+    @property
+    def array(self) -> Array:
+        """The array that the parts lie in."""
+        return self.re.array
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of an array whose last axis is real and imaginary part."""
+        array, space = self.re.array, self.shape[0].get_domain_space() if self.shape else None
+        if self.im.array is not array or space is None:
+            return False
+        own = self.re.subscripts[array.private :]
+        extents = [e.insert_domain(space) for e in array.extents[array.private :]]
+        return (
+            len(own) == self.rank + 1
+            and constant_value(array.extents[-1]) == 2
+            and all(
+                isinstance(s, Along) and s.axis == k and s.is_whole for k, s in enumerate(own[:-1])
+            )
+            and all(a.is_equal(b) for a, b in zip(self.shape, extents[:-1], strict=True))
+        )
+
+
+def paired(parts: Placed, space: Space) -> Pair:
+    """An array whose last axis is real and imaginary part, as one of complex numbers."""
+    zero = affine_constant(space, 0)
+    shape = parts.shape[:-1]
+    views: list[Placed] = []
+    for part in range(2):
+        picks = [Along(k, zero, 1) for k in range(len(shape))]
+        at = Fixed(index_of(affine_constant(space, part)))
+        view = reindexed(parts, [*picks, at], shape, space)
+        assert isinstance(view, Placed)
+        views.append(view)
+    return Pair(shape, views[0], views[1])
+
+
 def whole(array: Array, private: Sequence[Expr], space: Space, span: Span | None = None) -> Placed:
     """All of an array, seen from the loops of ``space``."""
     own = range(array.rank - array.private)
@@ -194,6 +244,11 @@ def reindexed(grid: Grid, picks: Sequence[Subscript], shape: Sequence[PwAff], sp
     Raises ``UnsupportedError`` for an index of data into what is no array of its own.
     """
     shape = tuple(shape)
+    if isinstance(grid, Pair):
+        re, im = (reindexed(part, picks, shape, space) for part in (grid.re, grid.im))
+        assert isinstance(re, Placed)
+        assert isinstance(im, Placed)
+        return Pair(shape, re, im)
     if isinstance(grid, Placed):
         subscripts = tuple(_composed(s, picks, space) for s in grid.subscripts)
         return replace(grid, shape=shape, subscripts=subscripts)
@@ -278,12 +333,14 @@ def strong(value: Value) -> Value:
     """The value as an element of an array: never a weak number."""
     if isinstance(value, Where):
         return Strong(typed(value, BOOL))
-    return value if isinstance(value, Strong) else Strong(as_expr(value))
+    return value if isinstance(value, Strong | Compound) else Strong(as_expr(value))
 
 
 def lifted(value: Value, space: Space) -> Value:
     """A value from outer loops seen from the loops of ``space``, which has those loops first."""
     match value:
+        case Compound():
+            return value.mapped(lambda part: lifted(part, space))
         case Weak():
             return Weak(lifted_expr(value.expr, space))
         case Strong():

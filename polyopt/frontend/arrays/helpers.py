@@ -7,14 +7,11 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.control import structured_text
-from polyopt.frontend.arrays.grid import Grid, Placed
-from polyopt.frontend.functions import as_element, constant
+from polyopt.frontend.arrays.grid import Grid, Pair, Placed
+from polyopt.frontend.complex_values import number_of
 from polyopt.frontend.loops.scope import Alias, Known, Variable, View, stores
-from polyopt.ir.types import F16
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
     from polyopt.frontend.arrays.statements import ArrayStatements
     from polyopt.frontend.loops.scope import Scope
     from polyopt.frontend.loops.text import FunctionText
-    from polyopt.frontend.values import Value
     from polyopt.ir.scop import Array
 
 #: Helper functions may call helpers, but not without end.
@@ -141,9 +137,9 @@ class Helpers:
 
     def _settled(self, found: ArrayStatements, operand: Any, node: ast.AST) -> Any:  # noqa: ANN401
         """An argument as it is at the call: an element is read then."""
-        if isinstance(operand, View):
+        if isinstance(operand, View) or (isinstance(operand, Pair) and not operand.rank):
             return found.stored(found.read.as_number(operand), node)
-        if isinstance(operand, Grid) and not isinstance(operand, Placed):
+        if isinstance(operand, Grid) and not isinstance(operand, Placed | Pair):
             return found.materialise(operand, node)
         return operand
 
@@ -178,10 +174,3 @@ def operand_of(value: object) -> Any:  # noqa: ANN401
         return number_of(value)
     except UnsupportedError:
         return Known(value)
-
-
-def number_of(value: object) -> Value:
-    """A Python or NumPy number; one of 16 bits as a half. Raises ``UnsupportedError``."""
-    found = constant(value)
-    is_half = getattr(value, "dtype", None) == np.float16
-    return as_element(F16, found) if is_half else found

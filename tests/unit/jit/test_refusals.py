@@ -166,7 +166,7 @@ def test_a_key_out_of_bounds_is_python_s_to_refuse():
     ("value", "said"),
     [
         (np.zeros((0, 3)), "no elements"),
-        (np.zeros(3, np.complex128), "an array of complex128"),
+        (np.zeros(3, np.clongdouble), "an array of complex"),
         (np.zeros(3, ">f8"), "an array of >f8"),
         ([1.0, 2.0], "of type list"),
         ({"a": 1}, "of type dict"),

@@ -21,11 +21,11 @@ from polyopt.frontend.arrays.functions.elementary import (
 )
 from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
 from polyopt.frontend.arrays.helpers import InPlace
-from polyopt.frontend.functions import as_element
+from polyopt.frontend.complex_values import Complex, as_element, complex_type, conjugate
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.scope import Known, Shape
-from polyopt.frontend.values import Number, Value, Weak, binary, is_weak, type_of, typed
-from polyopt.ir.types import BOOL, I8
+from polyopt.frontend.values import Compound, Number, Value, Weak, binary, is_weak, type_of, typed
+from polyopt.ir.types import BOOL, F64, I8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -143,6 +143,9 @@ class Call:
 def dtype_of(read: ArrayExpressions, node: ast.expr) -> ScalarType:
     """The type that a node names. Raises ``UnsupportedError`` for one that is not taken."""
     operand = read.operand(node)
+    pairs = complex_type(operand.value) if isinstance(operand, Known) else None
+    if pairs is not None:
+        return pairs
     try:
         found = as_scalar(operand.value if isinstance(operand, Known) else None).type
     except InvalidOptionError:
@@ -194,7 +197,8 @@ def _cast(function: object) -> ScalarType | None:
     if isinstance(function, Scalar):
         return function.type if function.type in ARRAY_TYPES else None
     if isinstance(function, type) and issubclass(function, np.generic):
-        return as_scalar(cast("object", function)).type
+        pairs = complex_type(cast("object", function))
+        return pairs or as_scalar(cast("object", function)).type
     return None
 
 
@@ -281,6 +285,20 @@ def _where(call: Call) -> Any:  # noqa: ANN401
     return call.read.elementwise(where, operands, call.node)
 
 
+def _conjugate(call: Call) -> Any:  # noqa: ANN401
+    return call.read.elementwise(conjugate, [call.numeric("a")], call.node)
+
+
+def _complex(call: Call) -> Value:
+    parts = [
+        call.read.as_number(call.operand(name)) if call.has(name) else Number(0.0)
+        for name in ("real", "imag")
+    ]
+    if any(isinstance(part, Compound) for part in parts):
+        raise UnsupportedError("complex() of a complex number", hint="use it as it is")
+    return Complex(*(Weak(typed(part, F64)) for part in parts))
+
+
 def _round(call: Call) -> Any:  # noqa: ANN401
     if call.integer("decimals", 0):
         raise UnsupportedError("rounding to decimals is not taken", hint="scale, round, scale back")
@@ -304,6 +322,8 @@ def _item(call: Call) -> Value:
 
 
 def _squared(x: Value) -> Value:
+    if isinstance(x, Compound):
+        return binary("mul", x, x)
     x = as_element(I8, x) if type_of(x) == BOOL else strong(x)  # so NumPy has it
     return binary("mul", x, x)
 
@@ -330,6 +350,7 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.copyto: ("dst src", _copyto),
     np.square: ("x", _square),
     len: ("x", _length),
+    complex: ("real imag", _complex),
 }
 #: methods, the names of their arguments after the array, and what reads them
 _METHODS: Mapping[str, tuple[str, Handler]] = {
@@ -343,4 +364,6 @@ _METHODS: Mapping[str, tuple[str, Handler]] = {
     "clip": ("a_min a_max", _clip),
     "round": ("decimals", _round),
     "item": ("", _item),
+    "conj": ("", _conjugate),
+    "conjugate": ("", _conjugate),
 }

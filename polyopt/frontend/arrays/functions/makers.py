@@ -9,7 +9,7 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.grid import Computed, Grid, Unfilled, lifted, strong
-from polyopt.frontend.functions import as_element
+from polyopt.frontend.complex_values import as_element, kind_of
 from polyopt.frontend.loops.scope import Shape
 from polyopt.frontend.values import (
     Form,
@@ -77,7 +77,7 @@ def _filled_like(value: int | None) -> Handler:
 
 def _full(call: Call) -> Grid:
     value = call.read.as_number(call.operand("fill_value"))
-    return _constant(_shape(call), value, call.type("dtype") or type_of(value))
+    return _constant(_shape(call), value, call.type("dtype") or kind_of(value))
 
 
 def _full_like(call: Call) -> Grid:

@@ -8,7 +8,7 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.grid import Computed, Grid, lifted, strong
-from polyopt.frontend.functions import as_element
+from polyopt.frontend.complex_values import as_element
 from polyopt.frontend.loops.scope import Known
 from polyopt.frontend.values import Number, Value, Where, need_form, select
 from polyopt.isl import affine_constant, lift_form

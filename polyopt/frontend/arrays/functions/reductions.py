@@ -14,12 +14,14 @@ from polyopt.frontend.arrays.grid import (
     Computed,
     Fixed,
     Grid,
+    Pair,
     Placed,
     lifted,
     reindexed,
     strong,
 )
-from polyopt.frontend.functions import as_element, float_call
+from polyopt.frontend.complex_values import as_element, kind_of
+from polyopt.frontend.functions import float_call
 from polyopt.frontend.loops.scope import Known
 from polyopt.frontend.values import (
     Form,
@@ -38,7 +40,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.ir.expr import index_of
-from polyopt.ir.types import BOOL, F32, F64, I64, U64, ScalarType
+from polyopt.ir.types import BOOL, C64, C128, F32, F64, I64, U64, ScalarType
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def python_type(value: Value) -> ScalarType:
 
 def sum_type(kind: ScalarType) -> ScalarType:
     """The type in which NumPy adds up: integers at least as wide as ``int64``."""
-    if kind.is_float:
+    if kind.is_float or kind.is_complex:
         return kind
     return U64 if kind.kind == "uint" else I64
 
@@ -87,7 +89,7 @@ class Reduction:
         found = reindexed(self.grid, picks, [self.grid.shape[k] for k in self.kept], space)
         return found if self.kept else found.at((), space)
 
-    def target(self, kind: ScalarType, start: Grid | Value) -> Placed:
+    def target(self, kind: ScalarType, start: Grid | Value) -> Placed | Pair:
         """Where results are stored, with what they are at first."""
         shape = [self.grid.shape[k] for k in self.kept]
         placed = self.statements.temp(kind, shape, self.call.node)
@@ -96,7 +98,7 @@ class Reduction:
 
     def fold(
         self, kind: ScalarType, start: Grid | Value, join: Callable[[Value, Value], Value]
-    ) -> Placed:
+    ) -> Placed | Pair:
         """``result = join(result, element)`` over all elements."""
         placed = self.target(kind, start)
         with self.statements.loops(self.grid.shape) as (index, space):
@@ -135,7 +137,7 @@ def _accumulated(call: Call, op: str, start: int) -> Any:  # noqa: ANN401
     found = _reduction(call)
     if found is None:
         number = strong(call.read.as_number(call.operand("a")))
-        return as_element(call.type("dtype") or sum_type(type_of(number)), number)
+        return as_element(call.type("dtype") or sum_type(kind_of(number)), number)
     kind = call.type("dtype") or sum_type(found.grid.type(call.read.scope.space))
     if kind == BOOL:
         raise UnsupportedError("a sum of type bool is not taken", hint="use .any() or .all()")
@@ -145,8 +147,8 @@ def _accumulated(call: Call, op: str, start: int) -> Any:  # noqa: ANN401
 def summed(found: Reduction, kind: ScalarType, op: str = "add", start: int = 0) -> Grid:
     """The sum (or product) of the elements, converted to a type before."""
     # single precision would lose what NumPy's order keeps
-    wide = F64 if kind.computed == F32 else kind
-    zero = Strong(typed(Number(start), wide))
+    wide = {F32: F64, C64: C128}.get(kind.computed, kind)
+    zero = as_element(wide, Number(start))
     placed = found.fold(wide, zero, lambda a, b: binary(op, a, as_element(wide, _as_kind(kind, b))))
     return Computed(placed.shape, lambda index, space: as_element(kind, placed.at(index, space)))
 
@@ -184,7 +186,7 @@ def _count(found: Reduction, less: int = 0) -> Value:
 
 def _mean_type(call: Call, grid: Grid) -> ScalarType:
     kind = call.type("dtype") or grid.type(call.read.scope.space)
-    return kind if kind.is_float else F64
+    return kind if kind.is_float or kind.is_complex else F64
 
 
 def _var(call: Call) -> Any:  # noqa: ANN401
@@ -194,6 +196,10 @@ def _var(call: Call) -> Any:  # noqa: ANN401
     read, space = call.read, call.read.scope.space
     grid = found.grid
     asked = _mean_type(call, grid)
+    if asked.is_complex:
+        raise UnsupportedError(
+            "the variance of complex numbers", hint="np.mean(np.abs(a - a.mean()) ** 2)"
+        )
     kind = asked.computed
     total = summed(found, kind)
     mean = read.elementwise(

@@ -135,7 +135,7 @@ def _arrays(call: Call) -> list[Grid]:
     return grids
 
 
-def _joined(call: Call, grids: Sequence[Grid], axis: int) -> Placed:
+def _joined(call: Call, grids: Sequence[Grid], axis: int) -> Grid:
     """The arrays one after another along an axis."""
     read, space = call.read, call.read.scope.space
     shape = [lift_form(e, space) for e in grids[0].shape]
