@@ -150,22 +150,28 @@ def bound(given: Arguments, sizes: Sizes, facts: Facts) -> Bound:
         bindings[argument.name] = Alias(operand)
         identities[id(operand)] = argument.name
     scalars = {name: Array(name, kind.computed, (), "in") for name, kind in given.passed}
-    for name, kind, weak in given.scalars:
-        if kind.is_complex:
-            continue
-        if kind.is_half:  # it is passed as the f32 that it is
-            half = build.cast(kind, Load(kind.computed, name, (), None))
-            bindings[name] = Alias(Strong(half))
-        else:
-            bindings[name] = Variable(scalars[name], weak=weak, argument=True)
-    for name, weak, parts in given.complex_numbers:
-        number = (Load(scalars[part].type, part, (), None) for part in parts)
-        bindings[name] = Alias(Complex(*((Weak if weak else Strong)(part) for part in number)))
+    bindings |= _numbers(given, scalars)
     for name in given.sizes:
         bindings[name] = Alias(Form(sizes.form(name, space)))
     for name, value in given.constants:
         bindings[name] = Alias(operand_of(value))
     return Bound((*owners.values(), *scalars.values()), bindings, identities)
+
+
+def _numbers(given: Arguments, scalars: Mapping[str, Array]) -> dict[str, Binding]:
+    """What the names of numbers mean: a half is passed as the f32 that it is, a complex number as
+    two."""
+    found: dict[str, Binding] = {}
+    for name, kind, weak in given.scalars:
+        if kind.is_half:
+            half = build.cast(kind, Load(kind.computed, name, (), None))
+            found[name] = Alias(Strong(half))
+        elif not kind.is_complex:
+            found[name] = Variable(scalars[name], weak=weak, argument=True)
+    for name, weak, parts in given.complex_numbers:
+        number = (Load(scalars[part].type, part, (), None) for part in parts)
+        found[name] = Alias(Complex(*((Weak if weak else Strong)(part) for part in number)))
+    return found
 
 
 def _placed(argument: ArrayArgument, owner: Array, sizes: Sizes, space: Space) -> Placed:
