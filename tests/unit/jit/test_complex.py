@@ -195,6 +195,13 @@ def test_signatures_show_complex_arrays():
     )
 
 
+def test_batches_of_complex_numbers_are_one_kernel():
+    def both(z, w):
+        return z * w, np.sum(z)
+
+    assert_near(po.batched(both, fallback=False)(A, B), (A * B, A.sum(axis=1)))
+
+
 def test_views_of_one_array_and_its_parts_may_overlap():
     def shift(z, w, x):
         z += w
