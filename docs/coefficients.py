@@ -26,6 +26,7 @@ from mpmath import (
     pi,
     sin,
     sqrt,
+    tanh,
 )
 from numpy import float32
 
@@ -226,6 +227,17 @@ def erfc_exponent(x: mpf) -> mpf:
     return -log(erfc(x)) / x
 
 
+def tanh_less_1(z: mpf) -> mpf:
+    """(tanh(x) / x - 1) / z, by z = x^2."""
+    x = sqrt(abs(z))
+    return (tanh(x) / x - 1) / z if z > _SMALL_64 else -mpf(1) / 3
+
+
+def tanh_less_1_weight(z: mpf) -> mpf:
+    """How much of an error of it is a relative error of tanh; a little more, where that is none."""
+    return (z + _LEAST) / (1 + z * tanh_less_1(z))
+
+
 def floats() -> dict[str, list]:
     """Those of the functions of f32 that are worked out in floats."""
     half = log(2) / 2 * _WIDER
@@ -233,6 +245,7 @@ def floats() -> dict[str, list]:
         "exp": remez(exp_less_2, -half, half, 4, lambda r: (r * r + _LEAST) / exp(r)),
         "erf": remez(erf_less_1, 0, _WIDER, 6, erf_less_1_weight),
         "erfc": remez(erfc_exponent, 1, 4, 5, lambda x: x * erfc(x) / erf(x)),
+        "tanh": remez(tanh_less_1, 0, _WIDER, 6, tanh_less_1_weight),
     }
 
 

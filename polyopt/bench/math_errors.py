@@ -132,7 +132,7 @@ normal ones, and `pow`'s table) are those of C's Annex F.
 - **The same bits everywhere.** A result hangs on no compiler, flag, vector width, tile or number of
   threads. Compilers may join a product with the addition behind it (fma) where they like; a product
   here has its last bit cleared first, and so cannot be joined, or is written as joined.
-- `exp`, `exp2` and `erf` of floats are worked out in floats, where the processor has fused
+- `exp`, `exp2`, `erf` and `tanh` of floats are worked out in floats, where the processor has fused
   multiply-adds, and in doubles where it has none: these two differ in the last place, and those in
   doubles are the nearest floats nearly always
   ([decision 50](adr/0050-exponentials-in-floats.md)).

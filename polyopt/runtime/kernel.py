@@ -423,6 +423,8 @@ class Kernel(KernelQuestions, KernelExports):
 
         Raises ``ArgumentError`` for what is no number of threads.
         """
+        if type(threads) is int and threads == 1:  # the checks below take a microsecond
+            return 1
         if threads is None:
             text = os.environ.get("POLYOPT_THREADS")
             if not text:

@@ -7,6 +7,7 @@ takes 0.05): a network of many such would spend half of its time between them.
 from __future__ import annotations
 
 import ctypes
+from ctypes import addressof
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,8 @@ class KernelSequence:
         self._words = _array([word for each in words for word in each])
         self._functions = _array([call.address for call in calls])
         self._counts = _array([len(each) for each in words])
+        # ctypes makes pointers of arrays anew in each call; addresses it takes as they are
+        self._given = (len(calls), *map(addressof, (self._functions, self._counts, self._words)))
 
     def __call__(self, addresses: Mapping[str, int], threads: int) -> None:
         """Run, with what is given anew at these addresses. Raises ``MemoryError``, or what else
@@ -81,7 +84,7 @@ class KernelSequence:
         words = self._words
         for place, name in self._fed:
             words[place] = addresses[name]
-        found = self._dispatch(len(self._calls), self._functions, self._counts, words, threads)
+        found = self._dispatch(*self._given, threads)
         if found:
             kernel, status = divmod(found, 256)
             check_status(self._calls[kernel].name, status)
@@ -115,6 +118,5 @@ def dispatcher(cc: str | None, cache: str | None) -> Callable[..., int]:
     program = CProgram("dispatch", _SOURCE % "\n".join(lines), prototype, (), ())
     built = build_library(program, target("generic"), cc=cc, cache=cache)
     function: Any = load_function(built.library, program)
-    words = ctypes.POINTER(ctypes.c_int64)
-    function.argtypes = [ctypes.c_int64, words, words, words, ctypes.c_int]
+    function.argtypes = [ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int]
     return function

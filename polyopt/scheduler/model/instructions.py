@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 OWN_CALLS = {
     ("exp", F32): (39, 0), ("exp2", F32): (37, 0), ("log", F32): (38, 1), ("log2", F32): (36, 1),
     ("tanh", F32): (40, 1), ("erf", F32): (68, 0), ("pow", F32): (141, 1), ("sin", F32): (100, 0),
-    ("cos", F32): (92, 0), ("tan", F32): (90, 1), ("exp", F64): (72, 0), ("exp2", F64): (77, 0),
+    ("cos", F32): (92, 0), ("tan", F32): (90, 1), ("exp", F64): (68, 0), ("exp2", F64): (74, 0),
     ("log", F64): (86, 1), ("log2", F64): (94, 1), ("tanh", F64): (94, 2), ("erf", F64): (247, 1),
     ("pow", F64): (349, 1),
 }  # fmt: skip
 #: those that are worked out in floats where there are fused multiply-adds: for a vector of floats
-FUSED_CALLS = {("exp", F32): 40, ("exp2", F32): 46, ("erf", F32): 57}
+FUSED_CALLS = {
+    ("exp", F32): (35, 0), ("exp2", F32): (38, 0), ("erf", F32): (55, 0), ("tanh", F32): (43, 1),
+}  # fmt: skip
 #: instructions of conversions of halves, as ``codegen/helpers/math/halves.py`` has them
 HALF_CASTS = {(F32, F16): 9, (F16, F32): 16, (F32, BF16): 2, (BF16, F32): 8}
 #: times of a number alone for one of vectors, as measured: products go to integers and back
@@ -120,7 +122,8 @@ def _own_call(call: Call, machine: Target, lanes: int) -> Operations:
     key = call.function, call.type
     if key in FUSED_CALLS and machine.isa != "generic":
         vectors = max(1.0, lanes * F32.bytes / machine.vector_bytes) if lanes > 1 else _ALONE
-        return Operations(FUSED_CALLS[key] * vectors)
+        instructions, divisions = FUSED_CALLS[key]
+        return Operations(instructions * vectors, divisions * max(8.0, lanes * F32.bytes))
     instructions, divisions = OWN_CALLS[key]
     vectors = max(1.0, lanes * F64.bytes / machine.vector_bytes) if lanes > 1 else _ALONE
     return Operations(instructions * vectors, divisions * max(8.0, lanes * F64.bytes))

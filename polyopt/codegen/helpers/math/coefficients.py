@@ -135,6 +135,15 @@ FLOATS = {
         "0x1.a1b8p-9f",
         "-0x1.b9bfd8p-13f",
     ),
+    "tanh": (
+        "-0x1.55553cp-2f",
+        "0x1.110be4p-3f",
+        "-0x1.b9624ep-5f",
+        "0x1.600a6cp-6f",
+        "-0x1.0462c8p-7f",
+        "0x1.2da958p-9f",
+        "-0x1.77e3cep-12f",
+    ),
 }
 #: constants of those
 CONSTANTS_F32 = {

@@ -126,16 +126,6 @@ static inline float log2_f32(float x) {
 }
 
 """,
-    "tanh_f32": """\
-/* tanh(x) = e / (e + 2) with e = exp(2 x) - 1, for |x|; error <= 0.51 ulp */
-static inline float tanh_f32(float x) {
-    const float a = __builtin_fabsf(x);
-    const double t = a > 10.0f ? 10.0f : a;
-    const double e = exp2m1_in_f64(times_f64(t, 0x1.71547652b82fep+1));
-    return __builtin_copysignf((float)(e / (e + 2.0)), x);
-}
-
-""",
     "pow_f32": """\
 /* x^y = 2^(y log2(|x|)), with the sign and the ends that C (Annex F) gives it; error <= 0.51 ulp */
 static inline float pow_f32(float x, float y) {

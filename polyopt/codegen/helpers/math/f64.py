@@ -149,7 +149,7 @@ FUNCTIONS = {
     "exp_f64": """\
 /* e^x; error <= 0.8 ulp */
 static inline double exp_f64(double x) {
-    const double t = x > 710.0 ? 710.0 : x < -746.0 ? -746.0 : x;
+    const double t = x > 710.0 ? 710.0 : x;
     const double n = whole_f64(times_f64(t, 0x1.71547652b82fep+0));
     double s;
     const double r = exp_reduced_f64(t, n, &s);
@@ -161,7 +161,7 @@ static inline double exp_f64(double x) {
     "exp2_f64": """\
 /* 2^x; error <= 0.8 ulp */
 static inline double exp2_f64(double x) {
-    const double t = x > 1025.0 ? 1025.0 : x < -1076.0 ? -1076.0 : x;
+    const double t = x > 1025.0 ? 1025.0 : x;
     const double n = whole_f64(t);
     double s;
     const double r = times_ln2_f64(t - n, 0.0, &s);

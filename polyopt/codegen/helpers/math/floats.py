@@ -4,6 +4,9 @@ All products that are added to are fused where they stand, so that compilers hav
 and give the same bits. For processors without fused multiply-adds there are doubles
 (``helpers/math/f32.py``), which are quicker there than what would stand for these in floats.
 Errors are the largest over all floats, as ``docs/math.md`` measures them.
+
+Arguments are limited on one side before, results on the other one after: of two limits in a row
+gcc makes ten instructions, for it follows what the first comparison says of the second.
 """
 
 from __future__ import annotations
@@ -28,11 +31,14 @@ def _polynomial(coefficients: Sequence[str], of: str, name: str) -> str:
 
 _EXPM1 = Template("""\
 /* e^(r + low) - 1, for |r| <= ln(2)/2 and a far smaller low; (e^r - 1 - r) / r^2 is a polynomial of
-   least relative error, 2^-27.8 (Remez, docs/coefficients.py) */
+   least relative error, 2^-27.8 (Remez, docs/coefficients.py), by Estrin's scheme: the chain is
+   shorter than Horner's, and processors have room for the rest beside it */
 static inline float near_expm1_f32(float high, float low) {
     const float r = high + low;
-$polynomial
-    return high + __builtin_fmaf(p * r, r, low);
+    const float z = r * r;
+    const float first = __builtin_fmaf($c1, r, $c0);
+    const float next = __builtin_fmaf($c4, z, __builtin_fmaf($c3, r, $c2));
+    return high + __builtin_fmaf(__builtin_fmaf(next, z, first), z, low);
 }
 
 /* p where e^(x + low) = 2^n (1 + p), with n a whole number; *n is n + 3/2 2^23 */
@@ -58,7 +64,7 @@ static inline float scaled_f32(float x, float shifted) {
 #: functions of others, by the name of the first one in their text
 INNER = {
     "near_expm1_f32": _EXPM1.substitute(
-        CONSTANTS_F32, polynomial=_polynomial(FLOATS["exp"], "r", "p")
+        CONSTANTS_F32, **{f"c{k}": c for k, c in enumerate(FLOATS["exp"])}
     ),
     "scaled_f32": _SCALED,
 }
@@ -81,9 +87,10 @@ FUNCTIONS = {
 static inline float exp_f32(float x)""",
         """\
     float n;
-    const float t = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x;
+    const float t = x > 89.0f ? 89.0f : x;
     const float p = reduced_exp_f32(t, 0.0f, &n);
-    return scaled_f32(1.0f + p, n);
+    const float value = scaled_f32(1.0f + p, n);
+    return x < -104.0f ? 0.0f : value;
 """,
         """\
     const float t = x > 89.0f ? 89.0f : x < -105.0f ? -105.0f : x;
@@ -95,12 +102,13 @@ static inline float exp_f32(float x)""",
 /* 2^x = 2^n e^(r ln(2)) with whole n and |r| <= 1/2; error <= 0.89 ulp */
 static inline float exp2_f32(float x)""",
         """\
-    const float t = x > 129.0f ? 129.0f : x < -151.0f ? -151.0f : x;
+    const float t = x > 129.0f ? 129.0f : x;
     const float n = t + 0x1.8p23f;
     const float r = t - (n - 0x1.8p23f);
     const float high = __builtin_fmaf(r, $ln2_0, 0.0f); /* a product that is joined with nothing */
     const float low = __builtin_fmaf(r, $ln2_1, __builtin_fmaf(r, $ln2_0, -high));
-    return scaled_f32(1.0f + near_expm1_f32(high, low), n);
+    const float value = scaled_f32(1.0f + near_expm1_f32(high, low), n);
+    return x < -151.0f ? 0.0f : value;
 """,
         """\
     const float t = x > 129.0f ? 129.0f : x < -151.0f ? -151.0f : x;
@@ -125,7 +133,7 @@ $far
     const float power = of_bits_f32((bits_f32(n) << 23) + 0x3f800000);
     const float far = __builtin_fmaf(-power, r, 1.0f - power);
     const float near = __builtin_fmaf(p, x, x);
-    return a <= 1.0f ? near : a > 1.0f ? __builtin_copysignf(far, x) : x;
+    return a <= 1.0f ? near : __builtin_copysignf(far, x);
 """,
         """\
     const float a = __builtin_fabsf(x);
@@ -136,5 +144,31 @@ $wide
         near=_polynomial(FLOATS["erf"], "z", "p"),
         far=_polynomial(FLOATS["erfc"], "t", "q"),
         wide=polynomial(F32["erf"], "t"),
+    ),
+    "tanh_f32": _function(
+        """\
+/* tanh(x): to 1 x + x z p(z) with z = x^2, where p makes tanh's relative error least, 2^-27.6;
+   beyond, 1 - 2 / (1 + e^(2 x)). In doubles e / (e + 2) with e = e^(2 x) - 1 (Remez,
+   docs/coefficients.py); error <= 0.94 ulp */
+static inline float tanh_f32(float x)""",
+        """\
+    const float a = __builtin_fabsf(x);
+    const float z = a * a;
+$near
+    const float t = a > 10.0f ? 10.0f : a;
+    float n;
+    const float r = reduced_exp_f32(t + t, 0.0f, &n);
+    const float power = of_bits_f32((bits_f32(n) << 23) + 0x3f800000);
+    const float far = 1.0f - 2.0f / __builtin_fmaf(power, r, 1.0f + power);
+    const float near = __builtin_fmaf(p * z, a, a);
+    return __builtin_copysignf(a <= 1.0f ? near : far, x);
+""",
+        """\
+    const float a = __builtin_fabsf(x);
+    const double t = a > 10.0f ? 10.0f : a;
+    const double e = exp2m1_in_f64(times_f64(t, 0x1.71547652b82fep+1));
+    return __builtin_copysignf((float)(e / (e + 2.0)), x);
+""",
+        near=_polynomial(FLOATS["tanh"], "z", "p"),
     ),
 }
