@@ -89,9 +89,18 @@ def misfit(
         if found is not None:
             where, what, kind = found
             return InvalidOptionError(
-                f"{function.__name__}: {where} is {shown(what)}", hint=f"it is to be: {kind}"
+                f"{function.__name__}: {where} is {shown(what)}", hint=_wanted(function, kind)
             )
     return None
+
+
+def _wanted(function: Callable[..., object], kind: str) -> str:
+    """What an argument is to be: of a function, the call that the documentation begins with."""
+    opening = (function.__doc__ or "").partition("\n")[0]
+    shown_call = opening.removeprefix("``").partition("``")[0]
+    if kind.startswith("Callable") and opening.startswith("``") and "(" in shown_call:
+        return f"it is to be a function, as in {shown_call}"
+    return f"it is to be: {kind}"
 
 
 def _misfit_in(name: str, value: Any, depth: int = 3) -> tuple[str, object, str] | None:  # noqa: ANN401

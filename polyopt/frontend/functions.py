@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from polyopt.frontend.values import (
     Weak,
     binary,
     compare,
+    computed,
     is_weak,
     negative,
     select,
@@ -44,7 +45,8 @@ def float_call(function: str, args: Sequence[Value], *, weak: bool = False) -> V
         return Weak(build.call(function, *(typed(a, F64) for a in args)))
     types = [_float_type(a) for a in args if not is_weak(a)]
     type_ = max(types, key=lambda t: t.bits) if types else F64
-    return Strong(build.call(function, *(typed(a, type_) for a in args)))
+    exact = function in _ROUNDING or function == "fmod"
+    return computed(type_, partial(build.call, function), *args, exact=exact)
 
 
 def _float_type(value: Value) -> ScalarType:
@@ -66,9 +68,13 @@ def absolute(value: Value) -> Value:
             return binary("max", value, negative(value))
         case _:
             type_ = I64 if type_of(value) == BOOL else type_of(value)
-            expr = typed(value, type_)
-            expr = expr if type_.kind == "uint" else build.call("abs", expr)
-            return Weak(expr) if is_weak(value) else Strong(expr)
+            if type_.kind == "uint":
+                return _weak_like(value, Strong(typed(value, type_)))
+            return _weak_like(value, computed(type_, partial(build.call, "abs"), value))
+
+
+def _weak_like(value: Value, found: Strong) -> Value:
+    return Weak(found.expr) if is_weak(value) else found
 
 
 def extreme(op: str, values: Sequence[Value]) -> Value:

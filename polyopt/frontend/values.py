@@ -6,14 +6,24 @@ they are affine in iterators and sizes they stay integer sets and relations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from polyopt.errors import NonAffineError, TypeMismatchError
+from polyopt.frontend.numbers import (
+    Compound,
+    Form,
+    Number,
+    Strong,
+    Value,
+    Weak,
+    Where,
+    affine_binary,
+)
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Const, inside
 from polyopt.ir.types import BOOL, F64, I64, ScalarType, promote_numpy
-from polyopt.isl import PwAff, Set, affine_constant, constant_value, dim_type, lift_form
+from polyopt.isl import PwAff, Set, affine_constant, dim_type, lift_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,45 +31,6 @@ if TYPE_CHECKING:
     from polyopt.ir.expr import Expr, Load
     from polyopt.isl import Space
 
-
-@dataclass(frozen=True, eq=False)
-class Number:
-    """A Python number that is known: a literal, or a constant of the surrounding program."""
-
-    value: int | float
-
-
-@dataclass(frozen=True, eq=False)
-class Form:
-    """A weak integer, affine in iterators and sizes."""
-
-    #: { [i] -> [value] }
-    form: PwAff
-
-
-@dataclass(frozen=True, eq=False)
-class Where:
-    """A weak truth value: an affine condition on iterators and sizes."""
-
-    #: { [i] : condition }
-    where: Set
-
-
-@dataclass(frozen=True, eq=False)
-class Weak:
-    """A Python number computed at run time, of type ``i64``, ``f64`` or ``bool``."""
-
-    expr: Expr
-
-
-@dataclass(frozen=True, eq=False)
-class Strong:
-    """A NumPy scalar of a machine type."""
-
-    expr: Expr
-
-
-Value = Number | Form | Where | Weak | Strong
 
 _SETS: dict[str, Callable[[PwAff, PwAff], Set]] = {
     "lt": PwAff.lt_set, "le": PwAff.le_set, "gt": PwAff.gt_set, "ge": PwAff.ge_set,
@@ -76,6 +47,8 @@ _BITWISE: dict[str, Callable[[int, int], int]] = {
     "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b,
     "shl": lambda a, b: a << b, "shr": lambda a, b: a >> b,
 }  # fmt: skip
+#: operations that move little where operands do: halves need not be rounded before
+_SMOOTH = {"add", "sub", "mul", "truediv"}
 _IR_NAME = {"mod": "floormod", "truediv": "div"}
 #: Operations as people write them, for messages.
 SYMBOLS = {
@@ -91,7 +64,7 @@ def loaded(load: Load) -> Strong:
 
 def is_weak(value: Value) -> bool:
     """Whether the value takes the type of what it meets."""
-    return not isinstance(value, Strong)
+    return not isinstance(value, Strong | Compound)
 
 
 def type_of(value: Value) -> ScalarType:
@@ -158,6 +131,27 @@ def _literal(number: float, type_: ScalarType) -> Expr:
     return build.const(type_, number)
 
 
+def single(value: Value, half: ScalarType, *, exact: bool = False) -> Expr:
+    """A number as a half, and that as the f32 that is computed with; with ``exact`` rounded."""
+    wide = value.unrounded if isinstance(value, Strong) and type_of(value) == half else None
+    if wide is not None and not exact:
+        return wide
+    return build.cast(half.computed, typed(value, half))
+
+
+def computed(
+    type_: ScalarType, compute: Callable[..., Expr], *values: Value, exact: bool = False
+) -> Strong:
+    """An operation on values in a type; on halves it is one on f32, whose result is rounded where
+    it is stored. With ``exact`` its operands are rounded before, as for comparisons."""
+    if not type_.is_half:
+        return Strong(compute(*(typed(v, type_) for v in values)))
+    result = compute(*(single(v, type_, exact=exact) for v in values))
+    if result.type != type_.computed:
+        return Strong(result)
+    return Strong(build.cast(type_, result), result)
+
+
 def as_expr(value: Value) -> Expr:
     """The value as an expression of its own type."""
     return typed(value, type_of(value))
@@ -165,13 +159,15 @@ def as_expr(value: Value) -> Expr:
 
 def strengthened(value: Value) -> Value:
     """The value as a NumPy scalar: what NumPy's functions return. Conditions stay affine."""
-    return value if isinstance(value, Strong | Where) else Strong(as_expr(value))
+    return value if isinstance(value, Strong | Where | Compound) else Strong(as_expr(value))
 
 
-def _like(value: Value, expr: Expr, other: Value | None = None) -> Value:
-    """``expr``, weak if all it was computed from is."""
+def _like(value: Value, found: Expr | Strong, other: Value | None = None) -> Value:
+    """What was found, weak if all it was computed from is."""
     weak = is_weak(value) and (other is None or is_weak(other))
-    return Weak(expr) if weak else Strong(expr)
+    if isinstance(found, Strong):
+        return Weak(found.expr) if weak else found
+    return Weak(found) if weak else Strong(found)
 
 
 def form_of(value: Value, space: Space) -> PwAff | None:
@@ -224,16 +220,22 @@ def _pair(one: Value, other: Value) -> tuple[PwAff, PwAff] | None:
 
 def binary(op: str, one: Value, other: Value) -> Value:
     """A Python operator, or ``min`` or ``max``. Raises ``TypeMismatchError``."""
+    if (parts := _compound(one, other)) is not None:
+        return parts.binary(op, one, other)
     if isinstance(one, Number) and isinstance(other, Number):
         return _numbers(op, one.value, other.value)
     if op in {"and", "or", "xor"} and BOOL == type_of(one) == type_of(other):
         return _logic(op, one, other)
     pair = _pair(one, other)
-    if pair is not None and (form := _affine_binary(op, *pair)) is not None:
+    if pair is not None and (form := affine_binary(op, *pair)) is not None:
         return Form(form)
     if op == "pow":
         return _power(one, other)
     return _typed_binary(op, one, other)
+
+
+def _compound(one: Value, other: Value) -> Compound | None:
+    return next((v for v in (one, other) if isinstance(v, Compound)), None)
 
 
 def _numbers(op: str, a: float, b: float) -> Number:
@@ -245,43 +247,6 @@ def _numbers(op: str, a: float, b: float) -> Number:
         return Number(_PYTHON[op](a, b))
     except (ArithmeticError, ValueError) as error:
         raise TypeMismatchError(f"this constant cannot be computed: {error}") from None
-
-
-def _affine_binary(op: str, one: PwAff, other: PwAff) -> PwAff | None:
-    match op:
-        case "add":
-            return one.add(other)
-        case "sub":
-            return one.sub(other)
-        case "min":
-            return one.min(other)
-        case "max":
-            return one.max(other)
-        case "mul":
-            known = constant_value(one) is not None or constant_value(other) is not None
-            return one.mul(other) if known else None
-        case "floordiv" | "mod":
-            return _affine_division(op, one, other)
-        case "shl" | "shr":
-            return _affine_shift(op, one, other)
-        case _:
-            return None
-
-
-def _affine_division(op: str, one: PwAff, other: PwAff) -> PwAff | None:
-    divisor = constant_value(other)
-    if not divisor:
-        return None
-    quotient = one.div(other).floor()
-    return quotient if op == "floordiv" else one.sub(quotient.mul(other))
-
-
-def _affine_shift(op: str, one: PwAff, other: PwAff) -> PwAff | None:
-    bits = constant_value(other)
-    if bits is None or not 0 <= bits < 63:
-        return None
-    factor = affine_constant(other.get_domain_space(), 1 << bits)
-    return one.mul(factor) if op == "shl" else one.div(factor).floor()
 
 
 def _logic(op: str, one: Value, other: Value) -> Value:
@@ -300,12 +265,9 @@ def _typed_binary(op: str, one: Value, other: Value) -> Value:
         type_ = F64
     if type_.is_float and op in _BITWISE:
         raise TypeMismatchError(f"{SYMBOLS[op]} is not defined on {type_}")
-    left, right = typed(one, type_), typed(other, type_)
-    if type_ == BOOL:
-        result = build.binary({"add": "or", "mul": "and"}.get(op, op), left, right)
-    else:
-        result = build.binary(_IR_NAME.get(op, op), left, right)
-    return _like(one, result, other)
+    name = {"add": "or", "mul": "and"}.get(op, op) if type_ == BOOL else _IR_NAME.get(op, op)
+    exact = op not in _SMOOTH
+    return _like(one, computed(type_, partial(build.binary, name), one, other, exact=exact), other)
 
 
 def _bool_arithmetic(op: str, one: Value, other: Value) -> ScalarType:
@@ -328,9 +290,8 @@ def _power(base: Value, exponent: Value) -> Value:
     type_ = common_type(base, exponent)
     if type_.is_float:
         if isinstance(exponent, Number) and exponent.value == 0.5:
-            return _like(base, build.call("sqrt", typed(base, type_)))
-        result = build.call("pow", typed(base, type_), typed(exponent, type_))
-        return _like(base, result, exponent)
+            return _like(base, computed(type_, partial(build.call, "sqrt"), base))
+        return _like(base, computed(type_, partial(build.call, "pow"), base, exponent), exponent)
     if not isinstance(exponent, Number) or not 0 <= exponent.value <= 64:
         hint = "use a constant exponent from 0 to 64, or floats"
         raise TypeMismatchError("an integer power needs a constant exponent", hint=hint)
@@ -344,6 +305,8 @@ def _power(base: Value, exponent: Value) -> Value:
 
 def compare(op: str, one: Value, other: Value) -> Value:
     """``lt``, ``le``, ``gt``, ``ge``, ``eq`` or ``ne``; a truth value."""
+    if (parts := _compound(one, other)) is not None:
+        return parts.compare(op, one, other)
     if isinstance(one, Number) and isinstance(other, Number):
         return Number(_PYTHON[op](one.value, other.value))
     pair = _pair(one, other)
@@ -352,7 +315,7 @@ def compare(op: str, one: Value, other: Value) -> Value:
     type_ = common_type(one, other)
     if (known := _out_of_range(op, one, other, type_)) is not None:
         return Number(known)
-    return _like(one, build.compare(op, typed(one, type_), typed(other, type_)), other)
+    return _like(one, computed(type_, partial(build.compare, op), one, other, exact=True), other)
 
 
 def _out_of_range(op: str, one: Value, other: Value, type_: ScalarType) -> bool | None:
@@ -374,6 +337,8 @@ def truth(value: Value) -> Value:
             return Number(bool(value.value))
         case Where():
             return value
+        case Compound():
+            return compare("ne", value, Number(0))
         case _ if type_of(value) == BOOL:
             return value
         case _:
@@ -431,11 +396,13 @@ def negative(value: Value) -> Value:
             return Number(-value.value)
         case Form():
             return Form(value.form.neg())
+        case Compound():
+            return value.mapped(negative)
         case _ if type_of(value) == BOOL and not is_weak(value):
             raise TypeMismatchError("- is not defined on truth values", hint="use not")
         case _:
             type_ = I64 if type_of(value) == BOOL else type_of(value)
-            return _like(value, build.negate(typed(value, type_)))
+            return _like(value, computed(type_, build.negate, value))
 
 
 def complement(value: Value) -> Value:
@@ -456,6 +423,8 @@ def select(cond: Value, then: Value, other: Value) -> Value:
     cond = truth(cond)
     if isinstance(cond, Number):
         return then if cond.value else other
+    if (parts := _compound(then, other)) is not None:
+        return parts.select(cond, then, other)
     if isinstance(cond, Where) and (affine := _affine_select(cond.where, then, other)) is not None:
         return affine
     type_ = common_type(then, other)

@@ -66,6 +66,16 @@ class ScalarType:
         return F32 if self.is_half else self
 
     @property
+    def is_complex(self) -> bool:
+        """Whether its numbers are pairs of ``part``: no type of programs, which hold the parts."""
+        return self.kind == "complex"
+
+    @property
+    def part(self) -> ScalarType:
+        """Of a complex type, that of the real and of the imaginary part; else the type."""
+        return {C64: F32, C128: F64}.get(self, self)
+
+    @property
     def is_integer(self) -> bool:
         """Whether this is an integer type (bool is not)."""
         return self.kind in {"int", "uint"}
@@ -90,6 +100,9 @@ U8, U16, U32, U64 = (ScalarType(f"u{b}", "uint", b) for b in (8, 16, 32, 64))
 F32, F64 = (ScalarType(f"f{b}", "float", b) for b in (32, 64))
 #: binary16 of IEEE 754, and bfloat16: the upper half of an f32
 F16, BF16 = (ScalarType(name, "float", 16) for name in ("f16", "bf16"))
+
+#: Types of pairs of f32 and f64, for frontends: programs hold the parts
+C64, C128 = (ScalarType(f"c{b}", "complex", b) for b in (64, 128))
 
 #: Types that are computed with, by their short names.
 TYPES = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
@@ -119,9 +132,13 @@ def promote_numpy(one: ScalarType, other: ScalarType) -> ScalarType:
     if one.kind == "bool" or other.kind == "bool":
         return other if one.kind == "bool" else one
     if one.is_float and other.is_float:
+        if one.is_half and other.is_half:
+            return F32
         return one if one.bits > other.bits else other
     if one.is_float or other.is_float:
         floating, whole = (one, other) if one.is_float else (other, one)
+        if floating.is_half and whole.bits == I8.bits:
+            return floating
         return F64 if floating.bits == F64.bits or whole.bits > U16.bits else F32
     if one.kind == other.kind:
         return one if one.bits > other.bits else other

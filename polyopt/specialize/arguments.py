@@ -10,8 +10,10 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError, shown
 from polyopt.frontend.arrays import Arguments, ArrayArgument, Owner
+from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES, part_names
+from polyopt.frontend.complex_values import complex_type
 from polyopt.frontend.functions import named_type
-from polyopt.ir.types import F64, TYPES, ScalarType
+from polyopt.ir.types import C128, F64, ScalarType
 from polyopt.runtime.views.layout import Layout, as_arrays, layout_of, overlaps_itself, root_of
 
 if TYPE_CHECKING:
@@ -110,11 +112,13 @@ class _Described:
         )
 
     def add_array(self, name: str, array: NumPyArray, *, shared: bool) -> None:
+        is_complex = array.dtype.isnative and complex_type(array.dtype) is not None
+        if is_complex:
+            array = _as_pairs(array)
         kind = named_type(array.dtype.name) if array.dtype.isnative else None
-        if kind is None or kind.name not in TYPES:
-            taken = "taken are NumPy's integers, float32, float64 and bool, in native byte order"
-            parts = "; pass its parts as arrays of their own" if array.dtype.kind == "c" else ""
-            raise UnsupportedError(f"{name} is an array of {array.dtype}", hint=taken + parts)
+        if kind is None or kind not in ARRAY_TYPES:
+            taken = f"taken are {TAKEN_TYPES}, in native byte order"
+            raise UnsupportedError(f"{name} is an array of {array.dtype}", hint=taken)
         if 0 in array.shape:
             raise UnsupportedError(f"{name} has no elements: its shape is {array.shape}")
         layout = layout_of(array, shared=shared) if array.flags.aligned else None
@@ -122,7 +126,9 @@ class _Described:
             layout = self._copy(name, array)
         owner = self._owner(self._unused(name) if layout.is_part else name, layout.owner, kind)
         stem = self._stem(name, max(array.ndim, owner.rank)) if layout.is_part else name
-        self._arrays.append(ArrayArgument(name, owner.name, layout.axes, stem, layout.is_part))
+        self._arrays.append(
+            ArrayArgument(name, owner.name, layout.axes, stem, layout.is_part, is_complex)
+        )
         if not array.flags.writeable or any(not step for _, step in layout.axes):
             self._fixed[owner.name] = name
         if layout.is_part:
@@ -173,15 +179,29 @@ class _Described:
             found += "_"
         return found
 
+    def _add_complex(self, name: str, kind: ScalarType, value: complex, *, weak: bool) -> None:
+        self._scalars.append((name, kind, weak))
+        make = kind.part.dtype.type
+        for part, number in zip(
+            part_names(name, tuple(self._objects)), (value.real, value.imag), strict=True
+        ):
+            self._numbers[part] = make(number)
+
     def add_number(self, name: str, value: object, *, constant: bool) -> None:
         """A number, or what is known beforehand."""
         if isinstance(value, np.generic):
             dtype = np.asarray(cast("Any", value)).dtype
+            pairs = complex_type(dtype)
+            if pairs is not None:
+                self._add_complex(name, pairs, complex(cast("Any", value)), weak=False)
+                return
             kind = named_type(dtype.name)
-            if kind is None or kind.name not in TYPES:
+            if kind is None or kind not in ARRAY_TYPES:
                 raise UnsupportedError(f"{name} is a NumPy scalar of type {dtype}")
             self._scalars.append((name, kind, False))
-            self._numbers[name] = value
+            self._numbers[name] = kind.computed.dtype.type(value) if kind.is_half else value
+        elif type(value) is complex:
+            self._add_complex(name, C128, value, weak=True)
         elif type(value) is int and not constant and abs(value) < _LARGEST:
             self._sizes.append(name)
             self._values[name] = value
@@ -190,6 +210,11 @@ class _Described:
             self._numbers[name] = value
         else:
             self._constants.append((name, _constant(name, value)))
+
+
+def _as_pairs(array: NumPyArray) -> NumPyArray:
+    """Complex numbers as an array with real and imaginary part as its last axis, without a copy."""
+    return array[..., np.newaxis].view(f"f{array.itemsize // 2}")
 
 
 def _constant(name: str, value: object) -> Any:  # noqa: ANN401

@@ -131,7 +131,7 @@ class BatchedFunction:
 
     def _described(self, value: object) -> tuple[tuple[int, ...], Any]:
         array = np.asarray(value)
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in "biufc":
             message = f"{self._item.__name__} returns {type(value).__name__}, of which"
             raise UnsupportedError(f"{message} a batch is no array", hint="return arrays, numbers")
         return array.shape, array.dtype

@@ -242,10 +242,12 @@ def _signature(call: Call, program: Program) -> Signature:
 
 def _lies(argument: ArrayArgument, owner: str) -> str:
     """How an array lies in its owner: ``view of f64[a_0, a_1], axis 1 by -1``."""
+    pairs = f"c{2 * int(owner[1:3])}" if argument.is_complex else ""
     if not argument.is_part and all(axis == k for k, (axis, _) in enumerate(argument.axes)):
-        return owner
+        return f"{pairs}{owner[3:].removesuffix(', 2]')}]" if pairs else owner
+    pairs = f"{pairs}, " if pairs else ""
     steps = (f"axis {axis} by {step}" if step else "repeated" for axis, step in argument.axes)
-    return f"view of {argument.owner} {owner} ({', '.join(steps)})"
+    return f"{pairs}view of {argument.owner} {owner} ({', '.join(steps)})"
 
 
 @overload

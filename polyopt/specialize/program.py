@@ -105,12 +105,23 @@ def _returned(item: Result, outs: Mapping[str, Any], call: Call) -> object:
             return call.objects[item.name]
         case "array":
             return outs[item.name]
+        case "complex array":
+            return _of_pairs(outs[item.name])
+        case "complex number":
+            return _of_pairs(outs[item.name])[()]
+        case "complex python":
+            return _of_pairs(outs[item.name])[()].item()
         case "number":
             return outs[item.name][()]
         case "python":
             return outs[item.name].item()
         case _:
             return item.value
+
+
+def _of_pairs(parts: Any) -> Any:  # noqa: ANN401
+    """An array whose last axis is real and imaginary part, as one of complex numbers."""
+    return parts.view(np.result_type(parts.dtype, np.complex64))[..., 0]
 
 
 def compiled(function: Callable[..., object], call: Call, options: Options) -> Program:

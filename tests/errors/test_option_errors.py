@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.arguments import misfit
 from polyopt.errors import InvalidOptionError
 from polyopt.explain import draw_tiles
 
@@ -108,6 +109,19 @@ def test_the_ranges_of_a_reduction_are_named():
     with pytest.raises(po.errors.TypeMismatchError) as caught:
         po.stage("peak", ["H"], lambda y: po.max(lambda x: x * y, "W"))
     assert "po.max(lambda x: img[y, x], x=W)" in caught.value.diagnostic.hint
+
+
+def test_the_range_of_a_sum_is_named_with_the_index_of_its_function():
+    with pytest.raises(InvalidOptionError, match=r"a range of po\.sum has no index: 'D'") as caught:
+        po.stage("total", ["H"], lambda y: po.sum(lambda d: y * d, "D"))
+    assert "po.sum(lambda d: ..., d='D')" in caught.value.diagnostic.hint
+    assert caught.value.diagnostic.span is not None
+
+
+def test_what_is_no_function_is_told_by_the_call_that_the_documentation_shows():
+    assert misfit(po.sum, (2.0,), {}).diagnostic.hint.startswith(
+        "it is to be a function, as in po.sum(lambda ky, kx: "
+    )
 
 
 @pytest.mark.parametrize("source", ["", 3, None])

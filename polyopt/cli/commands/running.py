@@ -333,6 +333,8 @@ def _plan_text(program: Program, choice: PlanChoice, plan: Plan) -> str:
 
 
 def _show(program: Program, choice: PlanChoice, outcome: Outcome, files: Mapping[str, str]) -> None:
+    from polyopt.runtime.measuring.alternate import FAR
+
     sizes = ", ".join(f"{n} = {v}" for n, v in outcome.sizes.items())
     click.echo(f"{program.name}{f' with {sizes}' if sizes else ''}")
     click.echo(f"  plan: {_plan_text(program, choice, outcome.plan)}")
@@ -355,3 +357,5 @@ def _show(program: Program, choice: PlanChoice, outcome: Outcome, files: Mapping
     print_table(columns, rows)
     if any(s.noisy for s in outcome.times.values()):
         click.echo("~ the machine is busy: times vary from call to call")
+    if outcome.threads > 1 and any(s.median_ms > FAR * s.min_ms for s in outcome.times.values()):
+        click.echo("  threads wait for one that other programs hold up: compare the least, or -t 1")

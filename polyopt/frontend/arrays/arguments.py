@@ -5,21 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polyopt.frontend.arrays.grid import Along, Fixed, Placed
+from polyopt.frontend.arrays.grid import Along, Fixed, Pair, Placed, paired
 from polyopt.frontend.arrays.helpers import operand_of
+from polyopt.frontend.complex_values import Complex
 from polyopt.frontend.loops.scope import Alias, Binding, Variable
-from polyopt.frontend.values import Form
-from polyopt.ir.expr import index_of
+from polyopt.frontend.values import Form, Strong, Weak
+from polyopt.ir import build
+from polyopt.ir.expr import Load, index_of
 from polyopt.ir.scop import Array
-from polyopt.isl import affine_constant, instance_space, params_space
+from polyopt.ir.types import F16, TYPES
+from polyopt.isl import Set, affine_constant, instance_space, params_space
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from polyopt.frontend.arrays.facts import Facts, Sizes
     from polyopt.frontend.arrays.grid import Subscript
     from polyopt.ir.types import ScalarType
     from polyopt.isl import Space
+
+
+#: types of the arrays that are taken: no bfloat16, which NumPy has not
+ARRAY_TYPES = (*TYPES.values(), F16)
+#: the same, for messages
+TAKEN_TYPES = "NumPy's integers, float16, float32, float64, complex64, complex128 and bool"
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class ArrayArgument:
     axes: tuple[tuple[int, int], ...]
     stem: str
     is_part: bool = False
+    #: whether its last axis is real and imaginary part of complex numbers
+    is_complex: bool = False
 
     def size(self, axis: int) -> str:
         """The name of an extent of a view."""
@@ -58,6 +69,14 @@ class ArrayArgument:
     def first(self, axis: int) -> str:
         """The name of the index in the owner's axis at which a view begins."""
         return f"{self.stem}_from_{axis}"
+
+
+def part_names(name: str, taken: Sequence[str]) -> tuple[str, str]:
+    """Names of the parts of a complex number, other than the names that are taken."""
+    stem = name
+    while any(f"{stem}_{part}" in taken for part in ("re", "im")):
+        stem += "_"
+    return f"{stem}_re", f"{stem}_im"
 
 
 @dataclass(frozen=True)
@@ -76,6 +95,24 @@ class Arguments:
     constants: tuple[tuple[str, Any], ...] = ()
     #: names of the arrays that are copied before and after a call
     copied: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> tuple[tuple[str, ScalarType], ...]:
+        """The numbers that a program is given: of a complex one its parts."""
+        found = [(name, kind) for name, kind, _ in self.scalars if not kind.is_complex]
+        kinds = {name: kind for name, kind, _ in self.scalars}
+        for name, _, parts in self.complex_numbers:
+            found += [(part, kinds[name].part) for part in parts]
+        return tuple(found)
+
+    @property
+    def complex_numbers(self) -> tuple[tuple[str, bool, tuple[str, str]], ...]:
+        """Complex numbers, whether they are Python's, and what their parts are called."""
+        return tuple(
+            (name, weak, part_names(name, self.names))
+            for name, kind, weak in self.scalars
+            if kind.is_complex
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +141,37 @@ def bound(given: Arguments, sizes: Sizes, facts: Facts) -> Bound:
         placed = _placed(argument, owners[argument.owner], sizes, space)
         if argument.is_part:
             _assume_inside(argument, owners[argument.owner], sizes, facts)
-        bindings[argument.name] = Alias(placed)
-        identities[id(placed)] = argument.name
-    scalars = {name: Array(name, kind, (), "in") for name, kind, _ in given.scalars}
-    for name, _, weak in given.scalars:
-        bindings[name] = Variable(scalars[name], weak=weak, argument=True)
+        operand: Placed | Pair = placed
+        if argument.is_complex:
+            lies = placed.array.extents[-1].insert_domain(space)
+            for extent in (placed.shape[-1], lies):
+                facts.equal(extent, affine_constant(space, 2), Set.universe(space))
+            operand = paired(placed, space)
+        bindings[argument.name] = Alias(operand)
+        identities[id(operand)] = argument.name
+    scalars = {name: Array(name, kind.computed, (), "in") for name, kind in given.passed}
+    bindings |= _numbers(given, scalars)
     for name in given.sizes:
         bindings[name] = Alias(Form(sizes.form(name, space)))
     for name, value in given.constants:
         bindings[name] = Alias(operand_of(value))
     return Bound((*owners.values(), *scalars.values()), bindings, identities)
+
+
+def _numbers(given: Arguments, scalars: Mapping[str, Array]) -> dict[str, Binding]:
+    """What the names of numbers mean: a half is passed as the f32 that it is, a complex number as
+    two."""
+    found: dict[str, Binding] = {}
+    for name, kind, weak in given.scalars:
+        if kind.is_half:
+            half = build.cast(kind, Load(kind.computed, name, (), None))
+            found[name] = Alias(Strong(half))
+        elif not kind.is_complex:
+            found[name] = Variable(scalars[name], weak=weak, argument=True)
+    for name, weak, parts in given.complex_numbers:
+        number = (Load(scalars[part].type, part, (), None) for part in parts)
+        found[name] = Alias(Complex(*((Weak if weak else Strong)(part) for part in number)))
+    return found
 
 
 def _placed(argument: ArrayArgument, owner: Array, sizes: Sizes, space: Space) -> Placed:

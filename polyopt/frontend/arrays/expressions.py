@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from polyopt.frontend.arrays.grid import (
     Computed,
     Fixed,
     Grid,
+    Pair,
     Placed,
     Subscript,
     reindexed,
@@ -186,6 +188,10 @@ class ArrayExpressions(ArrayOperands):
             found = reindexed(base, picks, (), space)
             assert isinstance(found, Placed)
             return View(found.array, found.place((), space), self.span(node))
+        if isinstance(base, Pair):
+            found = reindexed(base, picks, (), space)
+            assert isinstance(found, Pair)
+            return replace(found, space=space)
         return reindexed(base, picks, (), space).at((), space)
 
     def _gathered(
@@ -196,7 +202,7 @@ class ArrayExpressions(ArrayOperands):
         chosen: Sequence[tuple[int, Grid]],
     ) -> Grid:
         """``a[key]``: elements that other arrays choose."""
-        if shape or not isinstance(base, Placed):
+        if shape or not isinstance(base, Placed | Pair):
             raise UnsupportedError(
                 "elements are chosen by arrays along with slices, or of an expression",
                 hint="loop over the elements, or give the expression a name",

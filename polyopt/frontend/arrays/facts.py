@@ -14,6 +14,7 @@ from polyopt.errors import InternalError
 from polyopt.isl import (
     Set,
     affine_param,
+    constant_value,
     dim_type,
     fix_param_values,
     params_of,
@@ -112,6 +113,14 @@ class Facts:
             return False
         self._unify(difference)
         return self.always(same, domain)
+
+    def value(self, form: PwAff) -> int | None:
+        """What an extent is for the first call's sizes; nothing where loops decide."""
+        count = form.dim(dim_type.in_)
+        if form.involves_dims(dim_type.in_, 0, count):
+            return None
+        flat = form.drop_dims(dim_type.in_, 0, count).project_domain_on_params()
+        return constant_value(flat.intersect_domain(self._point).gist(self._point))
 
     def _unify(self, difference: PwAff) -> None:
         count = difference.dim(dim_type.in_)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.control import structured_text
-from polyopt.frontend.arrays.grid import Grid, Placed
-from polyopt.frontend.functions import constant
+from polyopt.frontend.arrays.grid import Grid, Pair, Placed
+from polyopt.frontend.complex_values import number_of
 from polyopt.frontend.loops.scope import Alias, Known, Variable, View, stores
 
 if TYPE_CHECKING:
@@ -137,9 +137,9 @@ class Helpers:
 
     def _settled(self, found: ArrayStatements, operand: Any, node: ast.AST) -> Any:  # noqa: ANN401
         """An argument as it is at the call: an element is read then."""
-        if isinstance(operand, View):
+        if isinstance(operand, View) or (isinstance(operand, Pair) and not operand.rank):
             return found.stored(found.read.as_number(operand), node)
-        if isinstance(operand, Grid) and not isinstance(operand, Placed):
+        if isinstance(operand, Grid) and not isinstance(operand, Placed | Pair):
             return found.materialise(operand, node)
         return operand
 
@@ -171,6 +171,6 @@ def _is_of(binding: Alias | Variable, array: Array) -> bool:
 def operand_of(value: object) -> Any:  # noqa: ANN401
     """A Python object as an operand: a number, or what is known beforehand."""
     try:
-        return constant(value)
+        return number_of(value)
     except UnsupportedError:
         return Known(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from polyopt.frontend.arrays.grid import (
     Along,
     Computed,
     Grid,
+    Pair,
     lifted,
     reindexed,
     strong,
@@ -21,6 +22,14 @@ from polyopt.frontend.arrays.grid import (
 )
 from polyopt.frontend.arrays.helpers import operand_of
 from polyopt.frontend.arrays.slices import Place, broadcast, broadcast_to
+from polyopt.frontend.complex_values import (
+    Complex,
+    as_element,
+    imaginary_part,
+    kind_of,
+    number_of,
+    real_part,
+)
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.expressions import Expressions
 from polyopt.frontend.loops.scope import Known, Shape, View
@@ -31,9 +40,8 @@ from polyopt.frontend.values import (
     Value,
     Weak,
     binary,
-    type_of,
-    typed,
 )
+from polyopt.ir.expr import Load
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -59,10 +67,27 @@ class Method:
     name: str
 
 
+@dataclass(frozen=True, eq=False)
+class ComplexVariable:
+    """A complex number with storage: the names that its parts have."""
+
+    re: str
+    im: str
+
+
 #: Objects whose attributes do not change, or whose changes are looked for
 _UNCHANGED: tuple[Any, ...] = (ModuleType, type, np.dtype, np.finfo, np.iinfo, np.ufunc)
 #: Everything that an expression may be.
 AnyOperand = Any
+
+
+#: parts of complex numbers, by attribute
+_PARTS: dict[str, Callable[[Value], Value]] = {"real": real_part, "imag": imaginary_part}
+
+
+def is_number(operand: AnyOperand) -> TypeGuard[Pair]:
+    """Whether it is one stored complex number."""
+    return isinstance(operand, Pair) and operand.space is not None
 
 
 class ArrayOperands(Expressions):
@@ -102,6 +127,8 @@ class ArrayOperands(Expressions):
                     return Items(tuple(self.operand(item) for item in node.elts))
                 case ast.Constant(value=str() | None):
                     return Known(node.value)
+                case ast.Constant(value=complex()):
+                    return number_of(node.value)
                 case _:
                     return self._operand(node)
 
@@ -113,10 +140,15 @@ class ArrayOperands(Expressions):
 
     def numeric(self, operand: AnyOperand) -> Grid | Value:
         """An operand as an array or a number. Raises ``UnsupportedError`` for anything else."""
-        return operand if isinstance(operand, Grid) else self._as_value(operand)
+        if isinstance(operand, Grid) and not is_number(operand):
+            return operand
+        return self._as_value(operand)
 
     @staticmethod
     def _as_value(operand: AnyOperand) -> Value:
+        if is_number(operand):
+            assert operand.space is not None
+            return operand.at((), operand.space)
         if isinstance(operand, Grid):
             raise UnsupportedError(
                 f"an array of {operand.rank} dimension(s) where a number is needed",
@@ -129,7 +161,15 @@ class ArrayOperands(Expressions):
             raise UnsupportedError(
                 "an array from outside of the function", hint="pass it as an argument"
             )
+        if isinstance(operand, Known):
+            return number_of(operand.value)
+        if isinstance(operand, View) and not operand.rank:
+            array = operand.array
+            return Strong(Load(array.type, array.name, operand.index, operand.span))
         return Expressions._as_value(operand)  # noqa: SLF001 (of the base)
+
+    def _loaded(self, load: Load) -> Value:
+        return Strong(load)  # halves stay halves
 
     def as_number(self, operand: AnyOperand) -> Value:
         """An operand as a number. Raises ``UnsupportedError`` for anything else."""
@@ -138,7 +178,7 @@ class ArrayOperands(Expressions):
     @staticmethod
     def converted(value: Value, kind: ScalarType) -> Value:
         """The number as an element of an array of that type."""
-        return Strong(typed(value, kind))
+        return as_element(kind, value)
 
     def elementwise(
         self, compute: Callable[..., Value], operands: Sequence[Grid | Value], node: ast.AST
@@ -164,6 +204,9 @@ class ArrayOperands(Expressions):
 
     def _name(self, node: ast.Name) -> AnyOperand:
         found = super()._name(node)
+        if isinstance(found, ComplexVariable):
+            parts = (ast.copy_location(ast.Name(n, ast.Load()), node) for n in (found.re, found.im))
+            return Complex(*(self._name(part) for part in parts))
         if isinstance(found, View) and found.rank:
             return whole(found.array, found.index, self.scope.space, found.span)
         if isinstance(found, Known) and self.scope.binding(node.id) is None:
@@ -179,7 +222,9 @@ class ArrayOperands(Expressions):
         if isinstance(base, Shape | Items | Method):
             raise UnsupportedError(f"the attribute .{node.attr} is not taken here")
         if node.attr == "dtype":
-            return Known(type_of(base).dtype)
+            return Known(kind_of(base).dtype)
+        if node.attr in _PARTS:
+            return _PARTS[node.attr](base)
         return Method(base, node.attr)
 
     def _known_attribute(self, base: Known, node: ast.Attribute) -> AnyOperand:
@@ -206,10 +251,20 @@ class ArrayOperands(Expressions):
                 return Known(base.type(self.scope.space).dtype)
             case "size":
                 return self.count(base.shape)
+            case "real" | "imag":
+                return self._part(base, node)
             case "T":
                 return self.transposed(base, range(base.rank)[::-1])
             case _:
                 return Method(base, node.attr)
+
+    def _part(self, base: Grid, node: ast.Attribute) -> AnyOperand:
+        """``.real`` and ``.imag``: views of complex numbers that are stored."""
+        if isinstance(base, Pair):
+            return base.re if node.attr == "real" else base.im
+        if node.attr == "real" and not base.type(self.scope.space).is_complex:
+            return base
+        return self.elementwise(_PARTS[node.attr], [base], node)
 
     def lifted(self, form: PwAff) -> PwAff:
         """A form from outer loops over the loops around here."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Grid, Placed
+from polyopt.frontend.arrays.grid import Grid, Pair, Placed
+from polyopt.frontend.complex_values import Complex
 from polyopt.frontend.loops.scope import Known, Shape
 from polyopt.frontend.values import Form, Number, Value, is_weak, type_of
 
@@ -25,7 +26,8 @@ class Result:
 
     ``kind`` is ``argument`` (the caller's own object, by its name), ``array`` (a new array of the
     program, by its name), ``number`` (a NumPy scalar in one), ``python`` (a Python number in one),
-    or ``constant``.
+    or ``constant``; ``complex array``, ``complex number`` and ``complex python`` are arrays whose
+    last axis is real and imaginary part.
     """
 
     kind: str
@@ -90,9 +92,11 @@ class Results:
             self.returned = Returned((self._result(operand, node),))
 
     def _result(self, operand: Any, node: ast.AST) -> Result:  # noqa: ANN401
+        from polyopt.frontend.arrays.operands import is_number
+
         if id(operand) in self.arguments:
             return Result("argument", self.arguments[id(operand)])
-        if isinstance(operand, Grid):
+        if isinstance(operand, Grid) and not is_number(operand):
             return self._array(operand, node)
         if isinstance(operand, Known):
             if operand.value is None or isinstance(operand.value, str):
@@ -102,22 +106,29 @@ class Results:
 
     def _array(self, grid: Grid, node: ast.AST) -> Result:
         found = self._statements
-        is_local = isinstance(grid, Placed) and grid.array.role == "temp"
-        if isinstance(grid, Placed) and not is_local:
+        is_stored = isinstance(grid, Placed | Pair)
+        if is_stored and grid.array.role != "temp":
             raise UnsupportedError(
                 "a view of an argument is returned",
                 hint="return a copy of it, or make the view where it is needed",
             )
-        if not (isinstance(grid, Placed) and grid.is_whole):
+        if not (is_stored and grid.is_whole):
             grid = found.materialise(grid, node, "result")
-        assert isinstance(grid, Placed)
+        assert isinstance(grid, Placed | Pair)
         if grid.array not in self.outs:
             self.outs.append(grid.array)
-        return Result("array", grid.array.name)
+        return Result("array" if isinstance(grid, Placed) else "complex array", grid.array.name)
 
     def _number(self, value: Value, node: ast.AST) -> Result:
         if isinstance(value, Number):
             return Result("constant", value=value.value)
+        if isinstance(value, Complex):
+            pair = self._statements.temp(value.kind, (), node)
+            self._statements.store(pair, value, node, first=True)
+            self.outs.append(pair.array)
+            return Result(
+                "complex python" if value.is_python else "complex number", pair.array.name
+            )
         kind = "python" if is_weak(value) or isinstance(value, Form) else "number"
         array = self._statements.scalar(type_of(value), value, node)
         self.outs.append(array)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.frontend.arrays.complex_names import Stored, assign_complex, is_complex_name
 from polyopt.frontend.arrays.expressions import ArrayExpressions
-from polyopt.frontend.arrays.grid import Grid, Placed, Unfilled, whole
+from polyopt.frontend.arrays.grid import Grid, Pair, Placed, Unfilled, whole
 from polyopt.frontend.arrays.iteration import as_range
-from polyopt.frontend.arrays.operands import AnyOperand, Items
+from polyopt.frontend.arrays.operands import AnyOperand, Items, is_number
 from polyopt.frontend.arrays.results import Results
 from polyopt.frontend.arrays.storing import Storing
+from polyopt.frontend.complex_values import Complex, kind_of
 from polyopt.frontend.located import located
 from polyopt.frontend.loops.merge import base_name, names_in
 from polyopt.frontend.loops.scope import Alias, Known, Shape, Variable, View
@@ -26,7 +28,6 @@ from polyopt.frontend.values import (
     Where,
     select,
     truth,
-    type_of,
 )
 from polyopt.isl import lift_form
 
@@ -147,6 +148,8 @@ class ArrayStatements(Storing):
             found = self.scope.binding(name)
             if found is None or (isinstance(found, Variable) and not found.argument):
                 continue
+            if isinstance(found, Stored) or is_complex_name(found):
+                continue
             operand = self.read.operand(ast.copy_location(ast.Name(name, ast.Load()), node))
             if isinstance(operand, Grid):
                 if name not in anew:
@@ -163,11 +166,15 @@ class ArrayStatements(Storing):
     def _bind_copy(self, name: str, grid: Grid, node: ast.AST) -> None:
         copy = self.materialise(grid, node, name)
         self.helpers.unnamed.discard(copy.array.name)
-        self.scope.frames[-1].names[name] = Variable(copy.array)
+        is_pair = isinstance(copy, Pair)
+        self.scope.frames[-1].names[name] = Stored(copy) if is_pair else Variable(copy.array)
 
     def _bind_scalar(self, name: str, value: Value, node: ast.AST) -> None:
         target = self.helpers.target(name, node)
         self.scope.frames[-1].names.pop(name, None)
+        if isinstance(value, Complex):
+            assign_complex(self, target, value, node)
+            return
         variable = self._new_scalar(target, value)
         index = self.scope.private_index(variable.array)
         self._emit(variable.array, index, value, node, first=True)
@@ -192,11 +199,11 @@ class ArrayStatements(Storing):
 
     def _kept(self, operand: AnyOperand, node: ast.AST) -> AnyOperand:
         """The operand as it is now, whatever is assigned afterwards."""
-        if isinstance(operand, Grid):
+        if isinstance(operand, Grid) and not is_number(operand):
             aliases = self.scope.depth == 0 and self.is_certain
             return (
                 operand
-                if aliases and isinstance(operand, Placed)
+                if aliases and isinstance(operand, Placed | Pair)
                 else self.materialise(operand, node)
             )
         if isinstance(operand, Known | Shape | Items | Number | Form | Where):
@@ -227,7 +234,7 @@ class ArrayStatements(Storing):
         return items
 
     def _assign_to_name(self, target: ast.Name, operand: AnyOperand, node: ast.AST) -> None:
-        if isinstance(operand, Grid):
+        if isinstance(operand, Grid) and not is_number(operand):
             self._assign_array(target.id, operand, node)
         elif isinstance(operand, Known | Shape | Items):
             if target.id != "_":
@@ -248,10 +255,17 @@ class ArrayStatements(Storing):
     def _assign_number(self, target: ast.Name, number: Value, node: ast.AST) -> None:
         names = self.scope.frames[-1].names
         found = names.get(target.id)
+        if isinstance(number, Complex) or is_complex_name(self.scope.binding(target.id)):
+            assign_complex(self, target, number, node)
+            return
         is_fixed = isinstance(found, Alias) or (found is not None and found.argument)
         is_array = isinstance(found, Variable) and not found.is_scalar
         if (is_fixed or is_array) and self.is_certain:
             del names[target.id]  # a new value under the same name
+        super()._assign_number(target, number, node)
+
+    def assign_real(self, target: ast.Name, number: Value, node: ast.AST) -> None:
+        """``x = ...`` of a real number, in storage that the name has or gets."""
         super()._assign_number(target, number, node)
 
     def _assign_array(self, name: str, grid: Grid, node: ast.AST) -> None:
@@ -260,9 +274,12 @@ class ArrayStatements(Storing):
         names = self.scope.frames[-1].names
         found = self.scope.binding(name)
         if found is None or (name in names and self.is_certain):
-            if not isinstance(grid, Placed):
+            if not isinstance(grid, Placed | Pair):
                 grid = self.materialise(grid, node, name)
-                names[name] = Variable(grid.array) if grid.is_whole else Alias(grid)
+                if isinstance(grid, Pair):
+                    names[name] = Stored(grid)
+                else:
+                    names[name] = Variable(grid.array) if grid.is_whole else Alias(grid)
             else:
                 names[name] = Alias(grid)
             self.helpers.unnamed.discard(grid.array.name)
@@ -270,16 +287,19 @@ class ArrayStatements(Storing):
         self._replace(name, found, grid, node)
 
     def _replace(self, name: str, found: Alias | Variable, grid: Grid, node: ast.AST) -> None:
-        if not isinstance(found, Variable) or found.is_scalar:
-            raise UnsupportedError(f"{name!r} was no array before", hint="use a new name")
-        self._check_alias(name, found.array, grid, node)
         space = self.scope.space
-        target = whole(found.array, self.scope.private_index(found.array), space)
+        if isinstance(found, Stored):
+            target: Placed | Pair = found.operand
+        elif isinstance(found, Variable) and not found.is_scalar:
+            target = whole(found.array, self.scope.private_index(found.array), space)
+        else:
+            raise UnsupportedError(f"{name!r} was no array before", hint="use a new name")
+        self._check_alias(name, target.array, grid, node)
         same = len(target.shape) == grid.rank and all(
-            self.read.here.equal(one, lift_form(other, space))
+            self.read.here.equal(lift_form(one, space), lift_form(other, space))
             for one, other in zip(target.shape, grid.shape, strict=True)
         )
-        if not same or grid.type(space) != found.array.type:
+        if not same or grid.type(space) != target.type(space):
             raise UnsupportedError(
                 f"{name!r} would change its shape or type from one iteration to the next",
                 hint="use a new name",
@@ -292,9 +312,12 @@ class ArrayStatements(Storing):
         for frame in self.scope.frames:
             for other, binding in frame.names.items():
                 operand = binding.operand if isinstance(binding, Alias) else None
-                if other != name and isinstance(operand, Placed) and operand.array is array:
+                is_stored = isinstance(operand, Placed | Pair)
+                if other != name and is_stored and operand.array is array:
                     raise UnsupportedError(f"{name!r} is assigned while {other!r} is a view of it")
-        if isinstance(grid, Placed) and not self.helpers.is_fresh(grid.array, self.scope, node):
+        if isinstance(grid, Placed | Pair) and not self.helpers.is_fresh(
+            grid.array, self.scope, node
+        ):
             source = grid.array.name
             raise UnsupportedError(
                 f"{name!r} becomes a second name of {source!r}, which may change under it",
@@ -310,7 +333,7 @@ class ArrayStatements(Storing):
             return
         place = self.read.operand(target)
         value = self.read.numeric(operand)
-        if isinstance(place, Placed):
+        if isinstance(place, Placed | Pair):
             self.store(place, value, node)
         elif isinstance(place, View):
             self.put(place, self.read.as_number(value), target, node)
@@ -340,13 +363,14 @@ class ArrayStatements(Storing):
     ) -> None:
         """``a[mask] = value``: the other elements keep theirs."""
         place = self.read.operand(target.value)
-        if not isinstance(place, Placed) or mask.rank != place.rank or isinstance(value, Grid):
+        stored = isinstance(place, Placed | Pair)
+        if not stored or mask.rank != place.rank or isinstance(value, Grid):
             raise UnsupportedError(
                 "a mask chooses elements of a whole array for one number",
                 span=self.read.span(target),
                 hint="write a[...] = np.where(mask, value, a)",
             )
-        kind = place.array.type
+        kind = place.type(self.scope.space)
 
         def chosen(test: Value, new: Value, old: Value) -> Value:
             return select(test, self.read.converted(new, kind), old)
@@ -363,7 +387,8 @@ class ArrayStatements(Storing):
         place = self.read.operand(loaded)
         value = self.read.array_or_number(node.value)
         result = self.read.binary(node.op, self.read.numeric(place), value, node)
-        if isinstance(place, Placed):
+        if isinstance(place, Placed | Pair):
+            self.own_updates += is_number(place)
             self._check_same_kind(place, result, node)
             self.store(place, result, node)
         elif isinstance(place, Grid):
@@ -379,22 +404,23 @@ class ArrayStatements(Storing):
         assert isinstance(node.target, ast.Subscript)
         place = self.read.array_or_number(node.target.value)
         value = self.read.array_or_number(node.value)
-        if not isinstance(place, Placed) or isinstance(value, Grid) or mask.rank != place.rank:
+        stored = isinstance(place, Placed | Pair)
+        if not stored or isinstance(value, Grid) or mask.rank != place.rank:
             raise UnsupportedError(
                 "a mask chooses elements of a whole array for one number",
                 hint="write a[...] = np.where(mask, ..., a)",
             )
         new = self.read.binary(node.op, place, value, node)
-        kind = place.array.type
+        kind = place.type(self.scope.space)
 
         def chosen(test: Value, result: Value, old: Value) -> Value:
             return select(test, self.read.converted(result, kind), old)
 
         self.store(place, self.read.elementwise(chosen, [mask, new, place], node), node)
 
-    def _check_same_kind(self, place: Placed, result: Grid | Value, node: ast.AST) -> None:
-        kind = result.type(self.scope.space) if isinstance(result, Grid) else type_of(result)
-        have = place.array.type
+    def _check_same_kind(self, place: Placed | Pair, result: Grid | Value, node: ast.AST) -> None:
+        kind = result.type(self.scope.space) if isinstance(result, Grid) else kind_of(result)
+        have = place.type(self.scope.space)
         if not np.can_cast(kind.dtype, have.dtype, "same_kind"):
             raise TypeMismatchError(
                 f"an array of {have} cannot be updated in place with {kind}",

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Grid, Placed, Unfilled, lifted, whole
+from polyopt.frontend.arrays.grid import Grid, Pair, Placed, Unfilled, lifted, paired, whole
 from polyopt.frontend.arrays.slices import broadcast_to
 from polyopt.frontend.assemble import DraftLoop
+from polyopt.frontend.complex_values import Complex, as_element
 from polyopt.frontend.loops.ranges import Range, loop_domain
 from polyopt.frontend.loops.scope import Frame, View, stores
 from polyopt.frontend.loops.statements import Statements
@@ -113,6 +114,10 @@ class Storing(Statements):
 
     # storage and loops
 
+    def _declare(self, name: str, kind: ScalarType, own: tuple[PwAff, ...], node: ast.AST) -> Array:
+        plain = name.replace(".", "_")  # the parts of z are z.re and z.im
+        return super()._declare(plain, kind, own, node)
+
     @contextmanager
     def loops(
         self, shape: Sequence[PwAff], firsts: Sequence[int] = ()
@@ -147,9 +152,16 @@ class Storing(Statements):
 
     def temp(
         self, kind: ScalarType, shape: Sequence[PwAff], node: ast.AST, name: str = "t"
-    ) -> Placed:
-        """A new local array. Raises ``NonAffineError`` for a shape that depends on loops."""
+    ) -> Placed | Pair:
+        """A new local array, of complex numbers with their parts side by side.
+
+        Raises ``UnsupportedError`` for a shape that loops decide without a limit.
+        """
         space = self.scope.space
+        if kind.is_complex:
+            parts = self.temp(kind.part, [*shape, affine_constant(space, 2)], node, name)
+            assert isinstance(parts, Placed)
+            return paired(parts, space)
         own = tuple(self._largest(extent, node) for extent in shape)
         array = self._declare(name, kind, own, node)
         self.helpers.unnamed.add(array.name)
@@ -172,7 +184,7 @@ class Storing(Statements):
         one = affine_constant(self.facts.context.get_space(), 1)
         return taken.dim_max(0).union_max(one)
 
-    def materialise(self, grid: Grid, node: ast.AST, name: str = "t") -> Placed:
+    def materialise(self, grid: Grid, node: ast.AST, name: str = "t") -> Placed | Pair:
         """The array's elements in a new local array."""
         space = self.scope.space
         placed = self.temp(grid.type(space), grid.shape, node, name)
@@ -181,7 +193,9 @@ class Storing(Statements):
         return placed
 
     def stored(self, value: Value, node: ast.AST, name: str = "t") -> Value:
-        """A number in a new local scalar."""
+        """A number in a new local scalar, or two."""
+        if isinstance(value, Complex):
+            return value.mapped(lambda part: self.stored(part, node, name))
         array = self.scalar(type_of(value), value, node, name)
         load = Load(array.type, array.name, self.scope.private_index(array), self.read.span(node))
         return Weak(load) if is_weak(value) else Strong(load)
@@ -193,11 +207,14 @@ class Storing(Statements):
         return array
 
     def store(
-        self, target: Placed, value: Grid | Value, node: ast.AST, *, first: bool = False
+        self, target: Placed | Pair, value: Grid | Value, node: ast.AST, *, first: bool = False
     ) -> None:
         """``target[...] = value``, as if all of the value were computed before."""
         if isinstance(value, Grid):
             value = broadcast_to(value, target.shape, self.read.here)
+        if isinstance(target, Pair):
+            self._store_parts(target, value, node, first=first)
+            return
         with self.loops(target.shape) as (index, space):
             place = target.place(index, space)
             is_grid = isinstance(value, Grid)
@@ -213,14 +230,63 @@ class Storing(Statements):
         if clashes:
             self.store(target, self.kept(value, node), node)
 
+    def _store_parts(
+        self, target: Pair, value: Grid | Value, node: ast.AST, *, first: bool
+    ) -> None:
+        """``target[...] = value`` of complex numbers: two statements for each element."""
+        with self.loops(target.shape) as (index, space):
+            is_grid = isinstance(value, Grid)
+            element = value.at(index, space) if is_grid else lifted(value, space)
+            element = as_element(target.type(space), element)
+            assert isinstance(element, Complex)
+            places = [part.place(index, space) for part in (target.re, target.im)]
+            outer = self.scope.depth - len(target.shape)
+            clashes = any(
+                _clashes(typed(part, target.re.array.type), target.array.name, place, self._domain,
+                         outer, places)
+                for part in (element.re, element.im) for place in places
+            )  # fmt: skip
+            if not clashes:
+                self._put_parts(target, places, element, node, first=first)
+        if clashes:
+            self.store(target, self.kept(value, node), node)
+
+    def _put_parts(
+        self,
+        target: Pair,
+        places: Sequence[tuple[Expr, ...]],
+        value: Complex,
+        node: ast.AST,
+        *,
+        first: bool,
+    ) -> None:
+        """One complex number in its place; what reads the other part reads it before."""
+        kind = target.re.array.type
+        if any(load.array == target.array.name for load in loads(typed(value.im, kind))):
+            value = Complex(value.re, self.stored(value.im, node))
+        parts = zip((target.re, target.im), places, (value.re, value.im), strict=True)
+        for part, place, number in parts:
+            if all(isinstance(i, Affine) for i in place):
+                self._emit(part.array, place, number, node, first=first)
+            else:
+                self._scatter(View(part.array, place, self.read.span(node)), node, number, node)
+
     def kept(self, value: Grid | Value, node: ast.AST) -> Grid | Value:
         """The value as it is now, whatever is assigned afterwards."""
         return (
             self.materialise(value, node) if isinstance(value, Grid) else self.stored(value, node)
         )
 
-    def emit(self, target: Placed, index: Sequence[PwAff], value: Value, node: ast.AST) -> None:
+    def emit(
+        self, target: Placed | Pair, index: Sequence[PwAff], value: Value, node: ast.AST
+    ) -> None:
         """``target[index] = value`` in the loops around, whatever data say."""
+        if isinstance(target, Pair):
+            number = as_element(target.type(self.scope.space), value)
+            assert isinstance(number, Complex)
+            places = [part.place(index, self.scope.space) for part in (target.re, target.im)]
+            self._put_parts(target, places, number, node, first=True)
+            return
         place = target.place(index, self.scope.space)
         self._emit(target.array, place, value, node, first=True)
 
@@ -229,11 +295,22 @@ class Storing(Statements):
         return None if found is None else lifted(found, self.scope.space)
 
 
-def _clashes(value: Expr, array: str, place: Sequence[Expr], domain: Set, outer: int) -> bool:
-    """Whether an element is read that another iteration of the loops from ``outer`` on writes."""
+def _clashes(
+    value: Expr,
+    array: str,
+    place: Sequence[Expr],
+    domain: Set,
+    outer: int,
+    own: Sequence[Sequence[Expr]] = (),
+) -> bool:
+    """Whether an element is read that another iteration of the loops from ``outer`` on writes;
+    none does of the elements ``own``, which each iteration has for itself."""
     return any(
         load.array == array
-        and not all(same_expr(a, b) for a, b in zip(load.index, place, strict=True))
+        and not any(
+            all(same_expr(a, b) for a, b in zip(load.index, mine, strict=True))
+            for mine in (place, *own)
+        )
         and _meet(load.index, place, domain, outer)
         for load in loads(value)
     )

@@ -135,7 +135,10 @@ class Expressions:
         if not found.is_scalar:
             return view
         load = Load(found.array.type, found.array.name, view.index, view.span)
-        return Weak(load) if found.weak else loaded(load)
+        return Weak(load) if found.weak else self._loaded(load)
+
+    def _loaded(self, load: Load) -> Value:
+        return loaded(load)
 
     def _attribute(self, node: ast.Attribute) -> Operand:
         base = self.operand(node.value)

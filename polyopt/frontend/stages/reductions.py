@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polyopt.arguments import checks_arguments
-from polyopt.errors import InvalidOptionError
+from polyopt.errors import InvalidOptionError, shown
 from polyopt.frontend.loops.annotations import as_scalar
 from polyopt.frontend.stages.grids import argument_names, element, read_range
 from polyopt.frontend.stages.origin import origin, span_of
 from polyopt.frontend.stages.term import Term, as_term, term
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ def _reduction(
     over: Mapping[str, object] | None,
     named: dict[str, object],
 ) -> Term:
+    if not (over is None or isinstance(over, Mapping)):  # type: ignore[redundant]
+        raise _unnamed(op, function, over)
     ranges = {**(over or {}), **named}
     names = argument_names(function, tuple(ranges))
     if set(names) != set(ranges) or not ranges:
@@ -45,6 +48,18 @@ def _reduction(
     body = element(function, [indices[name] for name in names], "a reduction")
     bounds = tuple(read_range(extent) for extent in ranges.values())
     return Term("reduce", (), Reduction(op, tuple(indices.values()), bounds, body))
+
+
+def _unnamed(op: str, function: Callable[..., object], given: object) -> InvalidOptionError:
+    """The error for a range without the name of its index."""
+    name = {"add": "sum", "mul": "product"}.get(op, op)
+    indices = argument_names(function) or ("k",)
+    call = f"po.{name}(lambda {', '.join(indices)}: ..., {indices[0]}={shown(given)})"
+    return InvalidOptionError(
+        f"a range of po.{name} has no index: {shown(given)}",
+        span=span_of(origin()),
+        hint=f"name the index of each range: {call}",
+    )
 
 
 @checks_arguments

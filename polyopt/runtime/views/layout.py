@@ -145,6 +145,8 @@ def _within(array: NumPyArray, root: NumPyArray) -> Layout | None:
         if turned is None or turned.is_part:
             return None
         owner = turned.owner
+    if owner.dtype.kind == "c" and owner.itemsize == 2 * array.itemsize:
+        owner = owner[..., np.newaxis].view(array.dtype)
     if owner.dtype != array.dtype or 0 in owner.shape:
         return None
     firsts = _index_at(owner, array.ctypes.data - owner.ctypes.data)

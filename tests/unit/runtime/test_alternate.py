@@ -133,6 +133,15 @@ def test_a_spread_that_stays_wide_is_told(clock):
     assert len(calls) == 2 + 3 * 2 * 8
 
 
+def test_a_narrow_median_far_from_the_least_is_told(clock):
+    """As of threads that wait, in most calls, for one that another program holds up."""
+    slow = [0.030] * 9 + [0.001]
+    found = alternate({"waits": Subject(taking(clock, slow), restore=int)}, rounds=10)
+    sample = found["waits"]
+    assert sample.spread < measuring.WIDE
+    assert sample.noisy
+
+
 def test_rounds_of_attempts_that_are_all_spread_out_count_together(clock):
     rounds = [0.1, 0.19] * 4 + [0.1, 0.1, 0.17] * 3 + [0.18, 0.1] * 4
     calls = [seconds for one in rounds[:24] for seconds in (one, one)]  # the first fills caches

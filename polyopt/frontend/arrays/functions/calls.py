@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
-from polyopt.frontend.arrays.functions import makers, padding, products, reductions, shapes
+from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES
+from polyopt.frontend.arrays.functions import makers, padding, products, reductions, reshape, shapes
 from polyopt.frontend.arrays.functions.elementary import (
     elementary,
     maximum,
@@ -20,11 +21,11 @@ from polyopt.frontend.arrays.functions.elementary import (
 )
 from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
 from polyopt.frontend.arrays.helpers import InPlace
-from polyopt.frontend.functions import convert
+from polyopt.frontend.complex_values import Complex, as_element, complex_type, conjugate
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
 from polyopt.frontend.loops.scope import Known, Shape
-from polyopt.frontend.values import Number, Value, Weak, binary, is_weak, type_of, typed
-from polyopt.ir.types import BOOL, I8, TYPES
+from polyopt.frontend.values import Compound, Number, Value, Weak, binary, is_weak, type_of, typed
+from polyopt.ir.types import BOOL, F64, I8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -142,14 +143,15 @@ class Call:
 def dtype_of(read: ArrayExpressions, node: ast.expr) -> ScalarType:
     """The type that a node names. Raises ``UnsupportedError`` for one that is not taken."""
     operand = read.operand(node)
+    pairs = complex_type(operand.value) if isinstance(operand, Known) else None
+    if pairs is not None:
+        return pairs
     try:
         found = as_scalar(operand.value if isinstance(operand, Known) else None).type
     except InvalidOptionError:
         found = None
-    if found is None or found.name not in TYPES:
-        raise UnsupportedError(
-            "this type is not taken", hint="taken are NumPy's integers, float32, float64 and bool"
-        )
+    if found is None or found not in ARRAY_TYPES:
+        raise UnsupportedError("this type is not taken", hint=f"taken are {TAKEN_TYPES}")
     return found
 
 
@@ -193,16 +195,17 @@ def _handler(function: object) -> tuple[str, Handler] | None:
 def _cast(function: object) -> ScalarType | None:
     """The type that a call converts to, where the function is a type."""
     if isinstance(function, Scalar):
-        return function.type if function.type.name in TYPES else None
+        return function.type if function.type in ARRAY_TYPES else None
     if isinstance(function, type) and issubclass(function, np.generic):
-        return as_scalar(cast("object", function)).type
+        pairs = complex_type(cast("object", function))
+        return pairs or as_scalar(cast("object", function)).type
     return None
 
 
 def _converted(
     read: ArrayExpressions, kind: ScalarType, value: Grid | Value, node: ast.AST
 ) -> Grid | Value:
-    return read.elementwise(partial(convert, kind), [value], node)
+    return read.elementwise(partial(as_element, kind), [value], node)
 
 
 def _elementary(read: ArrayExpressions, function: object, node: ast.Call) -> Any:  # noqa: ANN401
@@ -282,6 +285,20 @@ def _where(call: Call) -> Any:  # noqa: ANN401
     return call.read.elementwise(where, operands, call.node)
 
 
+def _conjugate(call: Call) -> Any:  # noqa: ANN401
+    return call.read.elementwise(conjugate, [call.numeric("a")], call.node)
+
+
+def _complex(call: Call) -> Value:
+    parts = [
+        call.read.as_number(call.operand(name)) if call.has(name) else Number(0.0)
+        for name in ("real", "imag")
+    ]
+    if any(isinstance(part, Compound) for part in parts):
+        raise UnsupportedError("complex() of a complex number", hint="use it as it is")
+    return Complex(*(Weak(typed(part, F64)) for part in parts))
+
+
 def _round(call: Call) -> Any:  # noqa: ANN401
     if call.integer("decimals", 0):
         raise UnsupportedError("rounding to decimals is not taken", hint="scale, round, scale back")
@@ -305,7 +322,9 @@ def _item(call: Call) -> Value:
 
 
 def _squared(x: Value) -> Value:
-    x = convert(I8, x) if type_of(x) == BOOL else strong(x)  # so NumPy has it
+    if isinstance(x, Compound):
+        return binary("mul", x, x)
+    x = as_element(I8, x) if type_of(x) == BOOL else strong(x)  # so NumPy has it
     return binary("mul", x, x)
 
 
@@ -322,6 +341,7 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
     **shapes.FUNCTIONS,
+    **reshape.FUNCTIONS,
     **padding.FUNCTIONS,
     np.where: ("condition x y", _where),
     np.clip: ("a a_min a_max", _clip),
@@ -330,16 +350,20 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.copyto: ("dst src", _copyto),
     np.square: ("x", _square),
     len: ("x", _length),
+    complex: ("real imag", _complex),
 }
 #: methods, the names of their arguments after the array, and what reads them
 _METHODS: Mapping[str, tuple[str, Handler]] = {
     **reductions.METHODS,
     **products.METHODS,
     **shapes.METHODS,
+    **reshape.METHODS,
     "astype": ("dtype", _astype),
     "copy": ("", _copy),
     "fill": ("value", _fill),
     "clip": ("a_min a_max", _clip),
     "round": ("decimals", _round),
     "item": ("", _item),
+    "conj": ("", _conjugate),
+    "conjugate": ("", _conjugate),
 }

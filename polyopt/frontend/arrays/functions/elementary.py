@@ -14,6 +14,7 @@ import numpy as np
 from polyopt.errors import TypeMismatchError, UnsupportedError
 from polyopt.frontend.arrays.functions.integers import operation
 from polyopt.frontend.arrays.grid import strong
+from polyopt.frontend.complex_values import Complex, as_element, call_complex, imaginary_part
 from polyopt.frontend.functions import absolute, float_call, sign
 from polyopt.frontend.loops.calls import call_known, is_known
 from polyopt.frontend.values import (
@@ -45,10 +46,18 @@ def elementary(function: object) -> Callable[..., Value] | None:
         own = _OWN.get(function)
     except TypeError:
         return None
-    if own is not None:
+    if own is None and not is_known(function):
+        return None
+
+    def call(*args: Value) -> Value:
+        if any(isinstance(a, Complex) for a in args):
+            return call_complex(function, args)
+        if own is None:
+            return call_known(function, args)
         arity, compute = own
-        return lambda *args: compute(*_counted(function, args, arity))
-    return (lambda *args: call_known(function, args)) if is_known(function) else None
+        return compute(*_counted(function, args, arity))
+
+    return call
 
 
 def _counted(function: object, args: Sequence[Value], arity: int) -> Sequence[Value]:
@@ -110,7 +119,8 @@ def _python_extreme(op: str, better: str) -> Callable[..., Value]:
 
 def _sign(x: Value) -> Value:
     _refuse_truth("np.sign", x)
-    return strong(select(_is_nan(x), x, sign(x)) if type_of(x).is_float else sign(x))
+    found = as_element(type_of(x), sign(x))
+    return strong(select(_is_nan(x), x, found) if type_of(x).is_float else found)
 
 
 def _is_inf(x: Value) -> Value:
@@ -126,6 +136,14 @@ def _is_finite(x: Value) -> Value:
 def rounded(x: Value) -> Value:
     """``np.round`` to whole numbers."""
     return float_call("rint", [x])
+
+
+def _imaginary(x: Value) -> Value:
+    return imaginary_part(strong(x))
+
+
+def _direction(x: Value) -> Value:
+    return float_call("atan2", [imaginary_part(strong(x)), x])
 
 
 def _xor(a: Value, b: Value) -> Value:
@@ -156,6 +174,8 @@ def _python_absolute(x: Value) -> Value:
 
 def where(test: Value, a: Value, b: Value) -> Value:
     """``np.where``: a NumPy number of the common type, whatever the test."""
+    if isinstance(a, Complex) or isinstance(b, Complex):
+        return select(test, a, b)
     kind = common_type(a, b)
     return strong(select(test, Strong(typed(a, kind)), Strong(typed(b, kind))))
 
@@ -180,6 +200,10 @@ _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     np.isfinite: (1, _is_finite),
     np.round: (1, rounded),
     np.positive: (1, _same),
+    np.conj: (1, strong),
+    np.real: (1, strong),
+    np.imag: (1, _imaginary),
+    np.angle: (1, _direction),
     np.logical_xor: (2, _xor),
     np.deg2rad: (1, partial(_scaled, math.pi / 180)),
     np.rad2deg: (1, partial(_scaled, 180 / math.pi)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.grid import Computed, Grid, Unfilled, lifted, strong
-from polyopt.frontend.functions import convert
+from polyopt.frontend.complex_values import as_element, kind_of
 from polyopt.frontend.loops.scope import Shape
 from polyopt.frontend.values import (
     Form,
@@ -52,7 +52,7 @@ def _extent(call: Call, value: Value) -> PwAff:
 
 
 def _constant(shape: Sequence[PwAff], value: Value, kind: ScalarType) -> Computed:
-    converted = convert(kind, value)
+    converted = as_element(kind, value)
     return Computed(tuple(shape), lambda _, space: strong(lifted(converted, space)))
 
 
@@ -77,7 +77,7 @@ def _filled_like(value: int | None) -> Handler:
 
 def _full(call: Call) -> Grid:
     value = call.read.as_number(call.operand("fill_value"))
-    return _constant(_shape(call), value, call.type("dtype") or type_of(value))
+    return _constant(_shape(call), value, call.type("dtype") or kind_of(value))
 
 
 def _full_like(call: Call) -> Grid:
@@ -102,7 +102,7 @@ def _arange(call: Call) -> Grid:
 
     def element(index: Sequence[PwAff], space: Space) -> Value:
         scaled = index[0].mul(affine_constant(space, step)).add(lift_form(first, space))
-        return strong(convert(kind, Form(scaled)) if kind != I64 else Form(scaled))
+        return strong(as_element(kind, Form(scaled)) if kind != I64 else Form(scaled))
 
     return Computed((count,), element)
 
@@ -165,7 +165,7 @@ def _array(call: Call) -> Any:  # noqa: ANN401
     found = call.operand("object")
     if isinstance(found, Grid):
         kind = call.type("dtype") or found.type(call.read.scope.space)
-        return Computed(found.shape, lambda i, space: convert(kind, found.at(i, space)))
+        return Computed(found.shape, lambda i, space: as_element(kind, found.at(i, space)))
     if (
         isinstance(found, Items)
         and found.items
@@ -191,7 +191,7 @@ def _listed(call: Call, values: Sequence[Value]) -> Grid:
     placed = statements.temp(kind, [affine_constant(space, len(values))], call.node)
     for position, value in enumerate(values):
         at = [affine_constant(space, position)]
-        statements.emit(placed, at, convert(kind, value), call.node)
+        statements.emit(placed, at, as_element(kind, value), call.node)
     return placed
 
 

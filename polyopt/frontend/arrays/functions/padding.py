@@ -8,7 +8,7 @@ import numpy as np
 
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.arrays.grid import Computed, Grid, lifted, strong
-from polyopt.frontend.functions import convert
+from polyopt.frontend.complex_values import as_element
 from polyopt.frontend.loops.scope import Known
 from polyopt.frontend.values import Number, Value, Where, need_form, select
 from polyopt.isl import affine_constant, lift_form
@@ -59,7 +59,7 @@ def _filled(
     """The array between constants."""
     given = call.operand("constant_values") if call.has("constant_values") else Number(0)
     kind = grid.type(call.read.scope.space)
-    value = convert(kind, call.read.as_number(given))
+    value = as_element(kind, call.read.as_number(given))
 
     def element(index: Sequence[PwAff], space: Space) -> Value:
         zero = affine_constant(space, 0)

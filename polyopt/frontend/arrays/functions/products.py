@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.arrays.grid import Along, Grid, Placed, reindexed
+from polyopt.frontend.arrays.grid import Along, Computed, Grid, Pair, Placed, reindexed
 from polyopt.frontend.arrays.slices import broadcast, broadcast_to
-from polyopt.frontend.values import Number, Strong, Value, binary, common_type, typed
+from polyopt.frontend.complex_values import as_element, conjugate, kind_of
+from polyopt.frontend.values import Compound, Number, Value, binary, common_type
 from polyopt.ir.types import BOOL
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from polyopt.frontend.arrays.expressions import ArrayExpressions
     from polyopt.frontend.arrays.functions.calls import Call, Handler
@@ -35,7 +36,7 @@ def matmul(
 
 def _named(read: ArrayExpressions, grid: Grid, node: ast.AST) -> Grid:
     """An operand that is used many times is computed once."""
-    return grid if isinstance(grid, Placed) else read.statements.materialise(grid, node)
+    return grid if isinstance(grid, Placed | Pair) else read.statements.materialise(grid, node)
 
 
 def _with_axis(read: ArrayExpressions, grid: Grid, axis: int) -> Grid:
@@ -46,7 +47,7 @@ def _with_axis(read: ArrayExpressions, grid: Grid, axis: int) -> Grid:
     return reindexed(grid, [Along(1 - axis, zero, 1)], shape, space)
 
 
-def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) -> Placed:
+def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) -> Grid:
     """Products over the last axes, for each index of those before; vectors have no other axis, and
     the result none for them."""
     here, space = read.here, read.scope.space
@@ -58,21 +59,39 @@ def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) 
     left = broadcast_to(left, (*batch, *rows, inner), here)
     right = broadcast_to(right, (*batch, inner, *columns), here)
     zero = affine_constant(space, 0)
-    kind = common_type(left.at([zero] * left.rank, space), right.at([zero] * right.rank, space))
+    sides = (left.at([zero] * left.rank, space), right.at([zero] * right.rank, space))
+    found = kind_of(binary("mul", *sides)) if _is_complex(sides) else common_type(*sides)
+    kind = found.computed
     if kind == BOOL:
         raise UnsupportedError("a product of matrices of truth values")
     statements = read.statements
     placed = statements.temp(kind, (*batch, *rows, *columns), node)
-    statements.store(placed, Strong(typed(Number(0), kind)), node, first=True)
+    statements.store(placed, as_element(kind, Number(0)), node, first=True)
     with statements.loops((*placed.shape, inner)) as (index, deeper):
         *place, k = index
         outer, row = place[: len(batch)], place[len(batch) :][: len(rows)]
         column = place[len(batch) + len(rows) :]
         product = binary(
-            "mul", left.at((*outer, *row, k), deeper), right.at((*outer, k, *column), deeper)
+            "mul",
+            as_element(kind, left.at((*outer, *row, k), deeper)),
+            as_element(kind, right.at((*outer, k, *column), deeper)),
         )
         statements.emit(placed, place, binary("add", placed.at(place, deeper), product), node)
-    return placed
+    if not found.is_half:
+        return placed
+    return Computed(placed.shape, lambda index, space: as_element(found, placed.at(index, space)))
+
+
+def _is_complex(values: Sequence[Value]) -> bool:
+    return any(isinstance(value, Compound) for value in values)
+
+
+def _vdot(call: Call) -> Any:  # noqa: ANN401
+    one, other = call.array("a"), call.array("b")
+    if one.rank != 1 or other.rank != 1:
+        raise UnsupportedError("np.vdot of arrays of several dimensions", hint="use .ravel()")
+    one = call.read.elementwise(conjugate, [one], call.node)
+    return matmul(call.read, one, other, call.node)
 
 
 def _dot(call: Call) -> Any:  # noqa: ANN401
@@ -106,7 +125,7 @@ def _outer(call: Call) -> Any:  # noqa: ANN401
 #: functions, the names of their arguments, and what reads them
 FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.dot: ("a b", _dot),
-    np.vdot: ("a b", _dot),
+    np.vdot: ("a b", _vdot),
     np.matmul: ("a b", _matmul),
     np.inner: ("a b", _inner),
     np.outer: ("a b", _outer),

@@ -14,12 +14,14 @@ from polyopt.frontend.arrays.grid import (
     Computed,
     Fixed,
     Grid,
+    Pair,
     Placed,
     lifted,
     reindexed,
     strong,
 )
-from polyopt.frontend.functions import convert, float_call
+from polyopt.frontend.complex_values import as_element, kind_of
+from polyopt.frontend.functions import float_call
 from polyopt.frontend.loops.scope import Known
 from polyopt.frontend.values import (
     Form,
@@ -32,12 +34,13 @@ from polyopt.frontend.values import (
     compare,
     either,
     select,
+    single,
     truth,
     type_of,
     typed,
 )
 from polyopt.ir.expr import index_of
-from polyopt.ir.types import BOOL, F32, F64, I64, U64, ScalarType
+from polyopt.ir.types import BOOL, C64, C128, F32, F64, I64, U64, ScalarType
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -56,7 +59,7 @@ def python_type(value: Value) -> ScalarType:
 
 def sum_type(kind: ScalarType) -> ScalarType:
     """The type in which NumPy adds up: integers at least as wide as ``int64``."""
-    if kind.is_float:
+    if kind.is_float or kind.is_complex:
         return kind
     return U64 if kind.kind == "uint" else I64
 
@@ -86,7 +89,7 @@ class Reduction:
         found = reindexed(self.grid, picks, [self.grid.shape[k] for k in self.kept], space)
         return found if self.kept else found.at((), space)
 
-    def target(self, kind: ScalarType, start: Grid | Value) -> Placed:
+    def target(self, kind: ScalarType, start: Grid | Value) -> Placed | Pair:
         """Where results are stored, with what they are at first."""
         shape = [self.grid.shape[k] for k in self.kept]
         placed = self.statements.temp(kind, shape, self.call.node)
@@ -95,7 +98,7 @@ class Reduction:
 
     def fold(
         self, kind: ScalarType, start: Grid | Value, join: Callable[[Value, Value], Value]
-    ) -> Placed:
+    ) -> Placed | Pair:
         """``result = join(result, element)`` over all elements."""
         placed = self.target(kind, start)
         with self.statements.loops(self.grid.shape) as (index, space):
@@ -134,7 +137,7 @@ def _accumulated(call: Call, op: str, start: int) -> Any:  # noqa: ANN401
     found = _reduction(call)
     if found is None:
         number = strong(call.read.as_number(call.operand("a")))
-        return convert(call.type("dtype") or sum_type(type_of(number)), number)
+        return as_element(call.type("dtype") or sum_type(kind_of(number)), number)
     kind = call.type("dtype") or sum_type(found.grid.type(call.read.scope.space))
     if kind == BOOL:
         raise UnsupportedError("a sum of type bool is not taken", hint="use .any() or .all()")
@@ -143,10 +146,16 @@ def _accumulated(call: Call, op: str, start: int) -> Any:  # noqa: ANN401
 
 def summed(found: Reduction, kind: ScalarType, op: str = "add", start: int = 0) -> Grid:
     """The sum (or product) of the elements, converted to a type before."""
-    wide = F64 if kind == F32 else kind  # single precision would lose what NumPy's order keeps
-    zero = Strong(typed(Number(start), wide))
-    placed = found.fold(wide, zero, lambda a, b: binary(op, a, convert(wide, convert(kind, b))))
-    return Computed(placed.shape, lambda index, space: convert(kind, placed.at(index, space)))
+    # single precision would lose what NumPy's order keeps
+    wide = {F32: F64, C64: C128}.get(kind.computed, kind)
+    zero = as_element(wide, Number(start))
+    placed = found.fold(wide, zero, lambda a, b: binary(op, a, as_element(wide, _as_kind(kind, b))))
+    return Computed(placed.shape, lambda index, space: as_element(kind, placed.at(index, space)))
+
+
+def _as_kind(kind: ScalarType, value: Value) -> Value:
+    """The value in a type; of a half, the f32 that it would be rounded from."""
+    return Strong(single(value, kind)) if kind.is_half else as_element(kind, value)
 
 
 def _mean(call: Call) -> Any:  # noqa: ANN401
@@ -158,8 +167,16 @@ def _mean(call: Call) -> Any:  # noqa: ANN401
 
 def _averaged(call: Call, found: Reduction) -> Grid | Value:
     kind = _mean_type(call, found.grid)
-    total = found.result(summed(found, kind))
-    return call.read.elementwise(partial(binary, "truediv"), [total, _count(found)], call.node)
+    total = found.result(summed(found, kind.computed))
+    mean = call.read.elementwise(partial(binary, "truediv"), [total, _count(found)], call.node)
+    return _rounded(call, kind, mean)
+
+
+def _rounded(call: Call, kind: ScalarType, value: Grid | Value) -> Grid | Value:
+    """What was computed in single precision, as the half that NumPy gives."""
+    if not kind.is_half:
+        return value
+    return call.read.elementwise(partial(as_element, kind), [value], call.node)
 
 
 def _count(found: Reduction, less: int = 0) -> Value:
@@ -169,7 +186,7 @@ def _count(found: Reduction, less: int = 0) -> Value:
 
 def _mean_type(call: Call, grid: Grid) -> ScalarType:
     kind = call.type("dtype") or grid.type(call.read.scope.space)
-    return kind if kind.is_float else F64
+    return kind if kind.is_float or kind.is_complex else F64
 
 
 def _var(call: Call) -> Any:  # noqa: ANN401
@@ -178,7 +195,12 @@ def _var(call: Call) -> Any:  # noqa: ANN401
         raise UnsupportedError("the variance of a number")
     read, space = call.read, call.read.scope.space
     grid = found.grid
-    kind = _mean_type(call, grid)
+    asked = _mean_type(call, grid)
+    if asked.is_complex:
+        raise UnsupportedError(
+            "the variance of complex numbers", hint="np.mean(np.abs(a - a.mean()) ** 2)"
+        )
+    kind = asked.computed
     total = summed(found, kind)
     mean = read.elementwise(
         partial(binary, "truediv"),
@@ -193,17 +215,18 @@ def _var(call: Call) -> Any:  # noqa: ANN401
         mean = call.read.statements.stored(mean, call.node)
 
     def squared(x: Value, m: Value) -> Value:
-        gap = binary("sub", convert(kind, x), m)
+        gap = binary("sub", as_element(kind, x), m)
         return binary("mul", gap, gap)
 
     squares = read.elementwise(squared, [grid, mean], call.node)
     assert isinstance(squares, Grid)
     again = Reduction(call, squares, found.axes)
     less = call.integer("ddof", 0)
-    return read.elementwise(
+    found_variance = read.elementwise(
         partial(binary, "truediv"),
         [again.result(summed(again, kind)), _count(found, less)], call.node,
     )  # fmt: skip
+    return _rounded(call, asked, found_variance)
 
 
 def _std(call: Call) -> Any:  # noqa: ANN401
@@ -251,7 +274,7 @@ def _count_nonzero(call: Call) -> Any:  # noqa: ANN401
     if found is None:
         raise UnsupportedError("np.count_nonzero of a number")
     one = Strong(typed(Number(0), I64))
-    placed = found.fold(I64, one, lambda a, b: binary("add", a, convert(I64, truth(b))))
+    placed = found.fold(I64, one, lambda a, b: binary("add", a, as_element(I64, truth(b))))
     result = found.result(placed)
     if isinstance(result, Grid) or not _COUNTS_ARE_PYTHON:
         return result
@@ -305,12 +328,12 @@ def _cumsum(call: Call) -> Grid:
         return changed
 
     with read.statements.loops(only(grid.shape, 1)) as (index, space):
-        read.statements.emit(placed, index, convert(kind, grid.at(index, space)), call.node)
+        read.statements.emit(placed, index, as_element(kind, grid.at(index, space)), call.node)
     firsts = [int(k == axis) for k in range(grid.rank)]
     with read.statements.loops(grid.shape, firsts) as (index, space):
         before = list(index)
         before[axis] = index[axis].sub(affine_constant(space, 1))
-        value = binary("add", placed.at(before, space), convert(kind, grid.at(index, space)))
+        value = binary("add", placed.at(before, space), as_element(kind, grid.at(index, space)))
         read.statements.emit(placed, index, value, call.node)
     return placed
 
@@ -318,16 +341,17 @@ def _cumsum(call: Call) -> Grid:
 def _norm(call: Call) -> Any:  # noqa: ANN401
     grid = call.array("x")
     kind = grid.type(call.read.scope.space)
-    kind = kind if kind.is_float else F64
+    asked = kind if kind.is_float else F64
+    kind = asked.computed
 
     def squared(x: Value) -> Value:
-        return binary("mul", convert(kind, x), convert(kind, x))
+        return binary("mul", as_element(kind, x), as_element(kind, x))
 
     squares = call.read.elementwise(squared, [grid], call.node)
     assert isinstance(squares, Grid)
     found = Reduction(call, squares, range(grid.rank))
     total = summed(found, kind).at((), call.read.scope.space)
-    return float_call("sqrt", [total])
+    return _rounded(call, asked, float_call("sqrt", [total]))
 
 
 def _python_sum(call: Call) -> Any:  # noqa: ANN401

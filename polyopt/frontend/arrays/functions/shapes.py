@@ -1,4 +1,4 @@
-"""Arrays in another shape: transposed, flipped, rolled, joined."""
+"""Arrays in another order: transposed, flipped, rolled, joined."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from polyopt.frontend.arrays.grid import (
     Subscript,
     reindexed,
 )
-from polyopt.frontend.loops.scope import Shape
-from polyopt.frontend.values import Number, Value, binary, need_form, type_of
+from polyopt.frontend.values import Value, binary, type_of
 from polyopt.ir.expr import index_of
 from polyopt.isl import affine_constant, constant_value, lift_form
 
@@ -136,7 +135,7 @@ def _arrays(call: Call) -> list[Grid]:
     return grids
 
 
-def _joined(call: Call, grids: Sequence[Grid], axis: int) -> Placed:
+def _joined(call: Call, grids: Sequence[Grid], axis: int) -> Grid:
     """The arrays one after another along an axis."""
     read, space = call.read, call.read.scope.space
     shape = [lift_form(e, space) for e in grids[0].shape]
@@ -176,65 +175,6 @@ def _stack(call: Call) -> Grid:
     return _joined(call, shaped, axis)
 
 
-#: extents of a call of the method: as one tuple, or apart
-_EXTENTS = "shape shape_1 shape_2 shape_3 shape_4 shape_5"
-#: what to write instead
-_OWN_AXES = "use the axes that it has: a[:, None], sums over several axes, loops over both"
-#: arrays of open sizes: where an element goes is a product of two of them
-_NOT_AFFINE = "another shape of the same elements: where each one is, sizes that are open decide"
-
-
-def _reshape(call: Call) -> Grid:
-    """A view with axes of extent 1 more or less: all else in the order of its own axes."""
-    from polyopt.frontend.arrays.operands import Items
-
-    given = [call.operand(n) for n in _EXTENTS.split() if call.node_of(n) is not None]
-    if len(given) == 1 and isinstance(given[0], Shape):
-        return _in_shape(call, call.array("a"), [size.form for size in given[0].sizes])
-    wanted = given[0].items if len(given) == 1 and isinstance(given[0], Items) else given
-    extents = [_wanted(call, call.read.as_number(item)) for item in wanted]
-    return _in_shape(call, call.array("a"), extents)
-
-
-def _wanted(call: Call, value: Value) -> PwAff | None:
-    """An extent; ``None`` for -1, which is what the others leave."""
-    if isinstance(value, Number) and value.value == -1:
-        return None
-    return need_form(value, call.read.scope.space, "the extent of an array")
-
-
-def _in_shape(call: Call, grid: Grid, wanted: Sequence[PwAff | None]) -> Grid:
-    here, space = call.read.here, call.read.scope.space
-    zero, one = affine_constant(space, 0), affine_constant(space, 1)
-    own = [lift_form(e, space) for e in grid.shape]
-    picks: list[Subscript] = [Fixed(index_of(zero)) for _ in own]
-    shape: list[PwAff] = []
-    at = 0
-    for k, extent in enumerate(wanted):
-        while at < len(own) and constant_value(own[at]) == 1 and not _is_one(extent):
-            at += 1
-        if at < len(own) and (extent is None or here.equal(extent, own[at])):
-            picks[at] = Along(k, zero, 1)
-            shape.append(own[at])
-            at += 1
-        elif extent is None or _is_one(extent):
-            shape.append(one)
-        else:
-            raise UnsupportedError(_NOT_AFFINE, hint=_OWN_AXES)
-    if any(constant_value(e) != 1 for e in own[at:]):
-        raise UnsupportedError(_NOT_AFFINE, hint=_OWN_AXES)
-    return reindexed(grid, picks, shape, space)
-
-
-def _is_one(extent: PwAff | None) -> bool:
-    return extent is not None and constant_value(extent) == 1
-
-
-def _ravel(call: Call) -> Grid:
-    grid = call.array("a")
-    return grid if grid.rank == 1 else _in_shape(call, grid, [None])
-
-
 def _squeeze(call: Call) -> Grid:
     grid, space = call.array("a"), call.read.scope.space
     ones = [k for k, e in enumerate(grid.shape) if constant_value(e) == 1]
@@ -242,14 +182,12 @@ def _squeeze(call: Call) -> Grid:
     if not set(axes) <= set(ones) or len(axes) == grid.rank:
         raise UnsupportedError("an axis is dropped that is not known to be 1")
     kept = [k for k in range(grid.rank) if k not in axes]
-
-    def element(index: Sequence[PwAff], space: Space) -> Value:
-        given = iter(index)
-        zero = affine_constant(space, 0)
-        return grid.at([zero if k in axes else next(given) for k in range(grid.rank)], space)
-
-    del space
-    return Computed(tuple(grid.shape[k] for k in kept), element)
+    zero = affine_constant(space, 0)
+    picks = [
+        Fixed(index_of(zero)) if k in axes else Along(kept.index(k), zero, 1)
+        for k in range(grid.rank)
+    ]
+    return reindexed(grid, picks, [grid.shape[k] for k in kept], space)
 
 
 #: functions, the names of their arguments, and what reads them
@@ -263,15 +201,10 @@ FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.diff: ("a n axis", _diff),
     np.concatenate: ("arrays axis", _concatenate),
     np.stack: ("arrays axis", _stack),
-    np.ravel: ("a", _ravel),
-    np.reshape: ("a shape", _reshape),
 }
 #: methods, the names of their arguments after the array, and what reads them
 METHODS: Mapping[str, tuple[str, Handler]] = {
     "transpose": ("axes", _transpose),
     "swapaxes": ("axis1 axis2", _swapaxes),
     "squeeze": ("axis", _squeeze),
-    "ravel": ("", _ravel),
-    "flatten": ("", lambda call: Computed(_ravel(call).shape, _ravel(call).at)),
-    "reshape": (_EXTENTS, _reshape),
 }
