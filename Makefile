@@ -42,7 +42,7 @@ FIELD_NAMES := from polyopt.bench.suites import FIELD, members; print(*members(F
 AFFINE_FUSIONS := 2mm,gemver,covariance
 
 .PHONY: all help test test-clang test-torch test-browser test-remarks lint format ruff types imports tests demo notebooks
-.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-models peers-int8 peers-winograd soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
+.PHONY: docs docs-links pages recipes coming-from gallery bench compare compile-time model sweep peers peers-affine peers-field peers-nn peers-models peers-int8 peers-winograd peers-attention soak fuzz fuzz-torch fuzz-onnx onnx-cases mutations faults math
 .PHONY: wheel clean .venv models
 .PHONY: peers-jit throughput test-cluster test-oldest test-newest reproducible sbom
 
@@ -80,6 +80,7 @@ help:
 	@echo "make peers-jit  functions under po.jit beside numba, Pythran and JAX: docs/jit-peers.md; NAMES=... CORES=1"
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
 	@echo "make peers-winograd  Winograd's convolutions beside direct ones: docs/winograd.md"
+	@echo "make peers-attention  attention from 128 to 16,384 tokens: docs/attention.md; CASES='plain-128'"
 	@echo "make peers-int8  quantised networks beside ONNX Runtime: docs/quantized.md; MINUTES=60"
 	@echo "make models     forty networks beside PyTorch by three routes: docs/models.md; MODELS='vit gpt'"
 	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
@@ -443,6 +444,11 @@ peers-int8: $(INT8_STAMP)
 # ONNX Runtime is that of the page before. Fails where an error is beyond its bound.
 peers-winograd: $(INT8_STAMP)
 	@build/int8/bin/python -m tests.winograd.page $(if $(LAYERS),--layers $(LAYERS))
+
+# ONNX Runtime is that of the page before the last. A file for each case in build/attention: those
+# that are there are left out until it is removed. Fails where an error is too large, or memory.
+peers-attention: $(INT8_STAMP)
+	@$(ALONE) build/int8/bin/python -m tests.attention.page $(if $(COMPILE),--compile) $(CASES)
 
 # All parts run, and make fails in the end where one did.
 soak: $(STAMP)

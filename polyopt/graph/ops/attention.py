@@ -73,14 +73,15 @@ def attention(
     is true where a key is seen. The result ``[..., m, v]`` is divided by the sums of the powers
     in the end: ``(sum e v) / sum e`` for ``sum (e / sum e) v``, one rounding of each product less.
 
-    With a ``diagonal`` from 0 up, the mask has to hide all keys ``n > m + diagonal`` of each query
-    ``m``: those beyond what ``BLOCK`` queries see are then left out.
+    With a ``diagonal`` from 0 up, keys ``n > m + diagonal`` of each query ``m`` are hidden, and
+    those beyond what ``BLOCK`` queries see left out: by minus infinity that is added, or by the
+    mask where there is one.
 
     What lies between has its queries last, so that everything is vectors of queries: greatest
     scores and sums keep the order of their terms, and no matrix is transposed but tiles of queries.
     """
-    scores = _scores(make, _products(make, query, key), mask, scale)
     keys = _Keys(key.shape[-2], diagonal)
+    scores = _scores(make, _products(make, query, key), mask, scale, keys)
     powers, totals = _powers(make, scores, keys)
     mixed = _mixed(make, powers, value, keys)
 
@@ -116,15 +117,18 @@ def _products(make: Maker, query: Tensor, key: Tensor) -> Tensor:
     return make.stage((*key.shape[:-1], query.shape[-2]), products, part="products")
 
 
-def _scores(make: Maker, sums: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+def _scores(make: Maker, sums: Tensor, mask: Tensor | None, scale: float, keys: _Keys) -> Tensor:
     """``[..., n, m]``, scaled and masked."""
-    if mask is None and scale == 1.0:
+    if mask is None and scale == 1.0 and keys.diagonal < 0:
         return sums
 
     def score(*i: Term) -> Term:
         scaled = sums[i] if scale == 1.0 else sums[i] * scale
-        if mask is None:
+        if mask is None and keys.diagonal < 0:
             return scaled
+        if mask is None:
+            # added as masks are, so that tiles of products are read whole
+            return scaled + po.select(i[-2] <= i[-1] + keys.diagonal, 0.0, -float("inf"))
         seen = mask[broadcast_index(mask, (*i[:-2], i[-1], i[-2]))]
         return po.select(seen, scaled, -float("inf")) if mask.dtype == BOOL else scaled + seen
 

@@ -1,7 +1,8 @@
 """Attention in what it is written out as: two products with a softmax between.
 
 rewrite: ``matmul(softmax(matmul(q a, transpose(k) b) + mask), v)`` ->
-``attention(q, k, v, mask, scale=a b)``
+``attention(q, k, v, mask, scale=a b)``; a constant mask that hides what is beyond a diagonal alone
+becomes ``diagonal``
 
 The sums of the powers are divided by in the end (``(sum e v) / sum e`` for ``sum (e / sum e) v``)
 and constant factors of queries and keys come together: equal but for rounding, once less for each
@@ -25,7 +26,7 @@ from polyopt.ir.types import BOOL
 from polyopt.scheduler.strategies.contractions.matmul import SHORTEST
 
 if TYPE_CHECKING:
-    from polyopt.graph.ir.graph import Graph, Node
+    from polyopt.graph.ir.graph import Array, Graph, Node
 
 
 #: what is added to scores that nobody is to see: exporters write the least float, or minus infinity
@@ -69,8 +70,8 @@ def _is_replaced(graph: Graph, node: Node, new: Builder) -> bool:
         return False
     key = _turned_back(graph, turned.tensor, new)
     scale = float(np.float32(query.factor * turned.factor * scaled.factor))
+    mask, diagonal = _causal(graph, mask, graph.values[product.name].shape)
     inputs = [query.tensor, key, node.inputs[1], *([mask] if mask else [])]
-    diagonal = _diagonal(graph, mask, graph.values[product.name].shape)
     new.node(node.name, "attention", inputs, scale=scale, diagonal=diagonal)
     return True
 
@@ -123,19 +124,31 @@ def _scaled(graph: Graph, name: str) -> _Scaled:
     return _Scaled(name)
 
 
-def _diagonal(graph: Graph, mask: str, scores: tuple[int, ...]) -> int:
-    """The least ``k`` for which a constant mask hides all keys ``n > m + k`` of each query ``m``;
-    -1 where that leaves nothing out, or a query sees no key at all."""
+def _causal(graph: Graph, mask: str, scores: tuple[int, ...]) -> tuple[str, int]:
+    """A mask, and the least ``k`` for which it hides all keys ``n > m + k`` of each query ``m``.
+
+    "" for one that does no more than that; -1 where that leaves nothing out of what is computed, or
+    a query sees no key at all.
+    """
     given = graph.constants.get(mask)
     if given is None or given.shape[-2:] != tuple(map(int, scores[-2:])):
-        return -1
+        return mask, -1
     seen = given if given.dtype == bool else given > _HIDDEN
     flat = seen.reshape(-1, *seen.shape[-2:])
-    rows, columns = np.nonzero(flat.any(axis=0))
     if not flat.any(axis=-1).all():
-        return -1
+        return mask, -1
+    rows, columns = np.nonzero(flat.any(axis=0))
     found = max(0, int((columns - rows).max()))
-    return found if found + BLOCK < seen.shape[-1] else -1
+    if found + BLOCK >= seen.shape[-1]:
+        return mask, -1
+    is_all = (seen == np.tri(*seen.shape[-2:], found, dtype=bool)).all()
+    return "" if is_all and _adds_nothing(given, seen) else mask, found
+
+
+def _adds_nothing(mask: Array, seen: Array) -> bool:
+    """Whether a mask is added, and leaves all scores as they are that it does not hide: booleans
+    hide infinities as well."""
+    return mask.dtype != bool and not mask[seen].any()
 
 
 def _turned_back(graph: Graph, name: str, new: Builder) -> str:

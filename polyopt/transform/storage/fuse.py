@@ -63,6 +63,7 @@ from polyopt.transform.storage.sliding_window import new_instances
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from polyopt.analysis.footprint import Box
     from polyopt.ir.scop import Access
     from polyopt.isl import PwAff, PwMultiAff
     from polyopt.transform.schedule.program import ScheduledAccess, ScheduledProgram
@@ -234,11 +235,28 @@ def _simple(footprint: Map, context: Set) -> Map:
         box = bounding_box(footprint, context)
     if box is None:
         return footprint
-    simple = box_map(footprint.get_space(), box).coalesce()
+    simple = _with_bounds(box_map(footprint.get_space(), box).coalesce(), box, footprint)
     if simple.n_basic_map() <= MAX_PIECES:
         return simple
     # the box's own corners depend on remainders of the sizes: what is true of all of them
     return Map.from_basic_map(footprint.remove_divs().simple_hull()).coalesce()
+
+
+def _with_bounds(boxed: Map, box: Box, footprint: Map) -> Map:
+    """A box, in dimensions where it is the same for all tiles, within the greatest element that a
+    tile needs: the keys that a block of queries sees."""
+    rank, outer = len(box.offsets), boxed.dim(dim_type.in_)
+    for d, offset in enumerate(box.offsets):
+        if offset.involves_dims(dim_type.in_, 0, outer):
+            continue
+        greatest = footprint.dim_max(d).coalesce()
+        if greatest.n_piece() == 1 and greatest.involves_dims(dim_type.in_, 0, outer):
+            last = Map.from_pw_aff(greatest)
+            upto = last.apply_range(Map.lex_ge(last.get_space().range()))
+            upto = upto.insert_dims(dim_type.out, 1, rank - d - 1).insert_dims(dim_type.out, 0, d)
+            named = upto.set_tuple_id(dim_type.out, boxed.get_tuple_id(dim_type.out))
+            boxed = boxed.intersect(named)
+    return boxed.coalesce()
 
 
 def _has_divisions(footprint: Map) -> bool:

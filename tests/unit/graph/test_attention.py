@@ -1,9 +1,12 @@
 """Attention: the operator beside NumPy, and the pass that finds it in what it is written out as."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from polyopt.analysis.sets.count import count
 from polyopt.errors import GraphError
 from polyopt.graph import compile_graph, load_onnx, result_of
 from polyopt.graph.ir.graph import Value
@@ -150,6 +153,37 @@ def test_keys_that_a_causal_mask_hides_are_left_out(mask, queries, keys, ahead, 
         hidden = ~seen.any(axis=-1)
         wanted[:, :, hidden] = v.mean(axis=-2, keepdims=True)
     np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=5e-6)
+
+
+@pytest.mark.parametrize(("mask", "kept"), [("added", 3), ("least", 3), ("known", 4)])
+def test_a_mask_that_hides_later_keys_alone_is_not_read(mask, kept):
+    """One of booleans hides infinities, too: it stays."""
+    graph = written_out((1, 2, 96, 32), 96, mask=mask)
+    (node,) = run_passes(graph, default_passes()).graph.nodes
+    assert len(node.inputs) == kept
+
+
+def test_a_mask_that_adds_to_what_it_does_not_hide_is_read():
+    graph = written_out((1, 2, 96, 32), 96, mask="added")
+    mask = graph.constants["mask"].copy()
+    mask[50, 7] = 0.5
+    graph = replace(graph, constants={**graph.constants, "mask": mask})
+    found = run_passes(graph, default_passes()).graph
+    (node,) = found.nodes
+    assert (len(node.inputs), diagonal(found)) == (4, 0)
+    inputs = given(graph)
+    (ours,) = compile_graph(found).run(inputs)
+    wanted = attention(inputs["q"], inputs["k"], inputs["v"], mask)
+    np.testing.assert_allclose(ours, wanted, rtol=2e-5, atol=5e-6)
+
+
+def test_powers_of_keys_that_a_block_does_not_see_are_not_computed():
+    """A bound by the block, where the box around what all blocks read has all keys."""
+    graph = run_passes(written_out((1, 1, 128, 32), 128, mask="added"), default_passes()).graph
+    (step,) = compile_graph(graph).steps
+    copies = step.kernel.planned.plan.program.copies.values()
+    (powers,) = (copy for copy in copies if copy.statement.name == "attention_powers")
+    assert count(powers.domain, {}) == 32 * (32 + 64 + 96 + 128)
 
 
 def test_large_scores_do_not_overflow():
