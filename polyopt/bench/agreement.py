@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 #: largest difference, relative to the largest value, that the order of operations explains
-_TOLERANCE = {4: 1e-4, 8: 1e-10}
+_TOLERANCE = {2: 2.0**-9, 4: 1e-4, 8: 1e-10}
 
 
 def outliers(found: Array, expected: Array, step: int = 0) -> int:

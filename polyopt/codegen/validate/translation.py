@@ -64,8 +64,9 @@ _MOST_CROSSING = 6000
 _NARROW = (3, 4, 5, 8)
 
 
-#: how far apart floats may be that were added up in another order, by their bytes
-_ROUNDING = {4: 1e-4, 8: 1e-10}
+#: how far apart floats may be that were added up in another order, by their bytes: halves of two
+#: singles that differ may be neighbours, which are 2^-10 apart
+_ROUNDING = {2: 2.0**-9, 4: 1e-4, 8: 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,6 +443,7 @@ def _equal(one: np.ndarray, other: np.ndarray, *, reordered: bool) -> bool:
     if not (is_float and reordered):
         return np.array_equal(one, other, equal_nan=is_float)
     close = _ROUNDING[other.dtype.itemsize]
+    one, other = one.astype(np.float64), other.astype(np.float64)
     largest = float(np.abs(other[np.isfinite(other)]).max(initial=1.0))
     return np.allclose(one, other, rtol=close, atol=close * largest, equal_nan=True)
 

@@ -162,3 +162,30 @@ def test_numbers_of_16_bits_are_arguments_and_constants():
     ):
         assert one.dtype == other.dtype == np.float16
         np.testing.assert_array_equal(one, other)
+
+
+def test_c_whose_sums_of_halves_are_reordered_is_checked():
+    """The check runs what it cannot compare as expressions; it knew no tolerance of halves."""
+
+    @po.jit(fallback=False)
+    def function(a, b, c, row):
+        b[1:-1, 2:] = np.where(c[2:, :-2] < b[:-2, :-2], c[2:, :-2], b[:-2, :-2] + c[1:-1, :-2])
+        means = np.mean(a * 0 + np.minimum(2 / b[:, -1:], np.roll(c, 1, axis=0)), 0)
+        total = a * 0 + np.sum(means)
+        chosen = np.where(np.float64(row + row) < np.roll(a, 1, axis=0), a, b[:, -1:])
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                a[i, j] = a[i - 1, j]
+        return total, chosen
+
+    a, c = (RNG.standard_normal((6, 7)).astype(np.float16) for _ in range(2))
+    b, row = RNG.integers(1, 9, (6, 7)), RNG.integers(0, 9, 7)
+    ours, theirs = ([x.copy() for x in (a, b, c, row)] for _ in range(2))
+    with np.errstate(all="ignore"):
+        want = function.__wrapped__(*theirs)
+    for one, other in zip(function(*ours), want, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-2, atol=1e-2)
+    proof = function.plan.compile(check=True).proof
+    assert any(o.name == "code" and "the C" in o.detail for o in proof.obligations)
+    assert "not checked" not in str(proof)
