@@ -340,7 +340,7 @@ class _Phases:
         """A stage for each phase, with the taps that it has."""
         strides, kernel = self.strides, self.w.shape[2:-2]
         shape = (*self.outer, *self.counts, self.w.shape[-1])
-        stages: list[tuple[tuple[int, ...], Tensor]] = []
+        stages: dict[tuple[int, ...], Tensor] = {}
         for phase in product_of(*map(range, strides)):
             taps = [-(-(k - r) // s) for k, r, s in zip(kernel, phase, strides, strict=True)]
 
@@ -348,17 +348,20 @@ class _Phases:
                 return self._summed(phase, taps, n, co, *at)  # noqa: B023  (called at once)
 
             part = "_".join(("phase", *map(str, phase)))
-            stages.append((phase, self.make.stage(shape, summed, part=part)))
+            stages[phase] = self.make.stage(shape, summed, part=part)
 
         def found(first: Sequence[Term], phase: Sequence[Term], place: Sequence[Term]) -> Term:
-            value = stages[0][1][(*first, *place)]
-            for key, sums in stages[1:]:
-                other = sums[(*first, *place)]
-                for d in range(len(strides)):
-                    if strides[d] > 1:
-                        other = po.select(phase[d] == key[d], other, value)
-                value = other
-            return value
+            def chosen(*known: int) -> Term:
+                """Of those that begin so, by the remainders of the dimensions that are left."""
+                d = len(known)
+                if d == len(strides):
+                    return stages[known][(*first, *place)]
+                value = chosen(*known, 0)
+                for r in range(1, strides[d]):
+                    value = po.select(phase[d] == r, chosen(*known, r), value)
+                return value
+
+            return chosen()
 
         return found
 
