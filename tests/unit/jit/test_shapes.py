@@ -238,3 +238,38 @@ def test_elements_of_another_shape_that_data_choose_are_refused_by_name():
     with pytest.raises(UnsupportedError, match="another shape") as refused:
         choose(np.ones((4, 5)), np.array([1, 2]))
     assert "copy" in str(refused.value)
+
+
+def without_units(a):
+    return a.squeeze() * 2, a.squeeze(axis=0) + 1
+
+
+def test_axes_of_one_element_are_dropped_for_the_sizes_of_each_call():
+    jitted = po.jit(fallback=False)(without_units)
+    for shape in ((1, 3, 1), (1, 5, 1), (1, 2, 3), (1, 1, 4), (1, 3, 2)):
+        a = np.arange(float(np.prod(shape))).reshape(shape)
+        for one, other in zip(jitted(a), without_units(a), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_one_extent_is_left_to_the_others():
+    def twice(a):
+        return a.reshape(-1, -1) + 1
+
+    with pytest.raises(po.errors.UnsupportedError, match="more than one extent"):
+        po.jit(fallback=False)(twice)(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.bool_])
+def test_results_are_cast_to_out_as_numpy_does(kind):
+    def added(a, out):
+        np.add(a, a, out=out)
+
+    def copied(a, out):
+        np.copyto(out, a)
+
+    for function in (added, copied):
+        with pytest.raises(po.errors.TypeMismatchError, match="updated in place"):
+            po.jit(fallback=False)(function)(np.ones(3), np.zeros(3, kind))
+        with pytest.raises(TypeError):
+            function(np.ones(3), np.zeros(3, kind))

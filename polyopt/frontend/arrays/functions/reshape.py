@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import InternalError, UnsupportedError
-from polyopt.frontend.arrays.grid import Along, Computed, Fixed, Mixed, Placed, reindexed
+from polyopt.frontend.arrays.grid import Along, Computed, Fixed, Mixed, Pair, Placed, reindexed
 from polyopt.frontend.loops.scope import Shape
 from polyopt.frontend.values import Number, need_form
 from polyopt.ir.expr import index_of
@@ -67,6 +67,8 @@ def _wanted(call: Call, value: Value) -> PwAff | None:
 
 def _in_shape(call: Call, grid: Grid, wanted: Sequence[PwAff | None]) -> Grid:
     here, space = call.read.here, call.read.scope.space
+    if sum(extent is None for extent in wanted) > 1:
+        raise UnsupportedError("a shape with more than one extent that the others leave")
     own = [lift_form(e, space) for e in grid.shape]
     found = _by_units(here, own, wanted)
     if found is not None:
@@ -216,6 +218,8 @@ def _is_view(here: Place, grid: Grid, groups: Sequence[_Group]) -> bool:
     A copy is made for the sizes of the first call alone: what is a view depends on them. Raises
     ``UnsupportedError`` for a view that is not taken: of merged axes with steps.
     """
+    if isinstance(grid, Pair):
+        return _is_view(here, grid.re, groups)
     if not isinstance(grid, Placed):
         return False
     places = {s.axis: p for p, s in enumerate(grid.subscripts) if isinstance(s, Along)}
