@@ -262,9 +262,10 @@ class ArrayOperands(Expressions):
         """``real`` or ``imag``: a view of complex numbers that are stored, a real array itself."""
         if isinstance(base, Pair):
             return base.re if name == "real" else base.im
-        is_array = isinstance(base, Grid) and name == "real"
-        if is_array and not base.type(self.scope.space).is_complex:
-            return base
+        if name == "real" and isinstance(base, Grid):
+            is_real = not base.type(self.scope.space).is_complex
+            if is_real:
+                return base
         return self.elementwise(_PARTS[name], [base], node)
 
     def lifted(self, form: PwAff) -> PwAff:

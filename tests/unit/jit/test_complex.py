@@ -342,7 +342,8 @@ def other_shapes_written(a, b):
     flat = a.reshape(-1)
     flat[::3] = 2j
     b.reshape(2, -1)[1] += flat[:35]
-    a[:2].real.ravel()[4:7] = 9
+    reals = a[0].real.ravel()
+    reals[4:7] = 9
 
 
 def own_targets(a, b):
@@ -365,8 +366,10 @@ def test_views_are_written_through(function, kind):
 
 def test_the_conjugate_of_reals_is_themselves():
     def written(a):
-        a.conj()[0] = 7
-        np.conj(a)[1] = 8
+        same = a.conj()
+        same[0] = 7
+        copied = np.conj(a)
+        copied[1] = 8
 
     ours, theirs = np.arange(4.0), np.arange(4.0)
     po.jit(fallback=False)(written)(ours)

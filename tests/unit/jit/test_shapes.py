@@ -273,3 +273,35 @@ def test_results_are_cast_to_out_as_numpy_does(kind):
             po.jit(fallback=False)(function)(np.ones(3), np.zeros(3, kind))
         with pytest.raises(TypeError):
             function(np.ones(3), np.zeros(3, kind))
+
+
+def raveled_with_gaps(a):
+    thinned, column, back = a[0, ::2].ravel(), a[:, 1].ravel(), a[0, ::-1].ravel()
+    thinned[0] = column[1] = back[2] = 100
+    narrow = a[:, :1].ravel()
+    narrow[1] = 200
+
+
+def raveled_in_a_row(a):
+    row, rest, one = a[0].ravel(), a[1, 2:].ravel(), a[2:3].ravel()
+    row[1] = rest[0] = one[5] = 50
+
+
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a.real, lambda a: a.real.copy()])
+@pytest.mark.parametrize("function", [raveled_with_gaps, raveled_in_a_row])
+def test_ravel_copies_what_has_gaps(function, part):
+    ours, theirs = (np.arange(24.0).reshape(4, 6) * (1 - 2j) for _ in range(2))
+    one, other = part(ours), part(theirs)
+    po.jit(fallback=False)(function)(one)
+    function(other)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_function_whose_writes_nobody_sees_returns_nothing():
+    def unseen(a):
+        copied = a.copy()
+        copied[0] = 5
+
+    a = np.ones(4)
+    assert po.jit(fallback=False)(unseen)(a) is None
+    np.testing.assert_array_equal(a, np.ones(4))

@@ -49,7 +49,29 @@ def _reshape(call: Call) -> Grid:
 
 def _ravel(call: Call) -> Grid:
     grid = call.array("a")
+    if not _is_contiguous(call.read.here, grid):
+        grid = Computed(grid.shape, grid.at)
     return grid if grid.rank == 1 else _in_shape(call, grid, [None])
+
+
+def _is_contiguous(here: Place, grid: Grid) -> bool:
+    """Whether elements along the innermost axis lie side by side: others NumPy's ``ravel`` copies,
+    where ``reshape`` gives a view. True of what is no stored array."""
+    placed = grid.re if isinstance(grid, Pair) else grid
+    if not isinstance(placed, Placed):
+        return True
+    sizes = [here.facts.value(lift_form(extent, here.space)) for extent in placed.shape]
+    inner = max((axis for axis, size in enumerate(sizes) if size != 1), default=None)
+    places = placed.subscripts[: -1 if isinstance(grid, Pair) else None]
+    extents = placed.array.extents[: len(places)]
+    for place, subscript in enumerate(places):
+        if isinstance(subscript, Mixed) and (inner, 1) in subscript.steps:
+            return len(places) == placed.array.rank or isinstance(grid, Pair)
+        if isinstance(subscript, Along) and subscript.axis == inner:
+            after = [_over(extent, here) for extent in extents[place + 1 :]]
+            one = here.constant(1)
+            return subscript.step == 1 and all(here.equal(extent, one) for extent in after)
+    return inner is None
 
 
 def _flatten(call: Call) -> Grid:
