@@ -154,8 +154,9 @@ def _quotient(one: Value, other: Value) -> Value:
     top, c, d = as_complex(one), other.re, other.im
     steep = compare("lt", absolute(c), absolute(d))
     large, small = select(steep, d, c), select(steep, c, d)
-    ratio = real("truediv", small, large)
-    ratio = select(compare("eq", large, Number(0)), Number(0.0), ratio)
+    is_zero = compare("eq", large, Number(0))
+    ratio = select(is_zero, Number(0.0), real("truediv", small, large))
+    large = select(is_zero, Number(0.0), large)  # NumPy divides by the modulus of -0 - 0j
     below = real("add", large, real("mul", small, ratio))
     first, second = select(steep, top.im, top.re), select(steep, top.re, top.im)
     re = real("truediv", real("add", first, real("mul", second, ratio)), below)
@@ -196,7 +197,9 @@ def _modulus(z: Complex) -> Value:
 def _exponential(z: Complex) -> Value:
     z = z.mapped(partial(_as, z.kind.part))
     size = float_call("exp", [z.re])
-    return Complex(*(real("mul", size, float_call(name, [z.im])) for name in ("cos", "sin")))
+    re, im = (real("mul", size, float_call(name, [z.im])) for name in ("cos", "sin"))
+    # of a real number it is real, also where its size is infinite or no number
+    return Complex(re, select(compare("eq", z.im, Number(0)), z.im, im))
 
 
 def _is_nan(z: Complex) -> Value:
@@ -232,8 +235,6 @@ _FUNCTIONS: dict[object, Callable[[Complex], Value]] = {
     abs: _modulus,
     np.abs: _modulus,
     np.conj: conjugate,
-    np.real: real_part,
-    np.imag: imaginary_part,
     np.angle: _angle,
     np.exp: _exponential,
     np.isnan: _is_nan,

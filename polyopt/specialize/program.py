@@ -74,7 +74,8 @@ class Program:
         made = self._made(call.sizes)
         found = self.kernel.run_named({**call.arrays, **made, **call.scalars, **sizes}, threads)
         names = [a.name for a in self.kernel.arrays if a.is_live_out]
-        outs = dict(zip(names, found if len(names) > 1 else (found,), strict=True))
+        values = found if len(names) > 1 else (found,)
+        outs = dict(zip(names, values if names else (), strict=True))
         for name, original in call.copied.items():
             if name in outs:
                 np.copyto(original, cast("NumPyArray", outs[name]))

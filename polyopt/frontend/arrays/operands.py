@@ -252,19 +252,21 @@ class ArrayOperands(Expressions):
             case "size":
                 return self.count(base.shape)
             case "real" | "imag":
-                return self._part(base, node)
+                return self.part(node.attr, base, node)
             case "T":
                 return self.transposed(base, range(base.rank)[::-1])
             case _:
                 return Method(base, node.attr)
 
-    def _part(self, base: Grid, node: ast.Attribute) -> AnyOperand:
-        """``.real`` and ``.imag``: views of complex numbers that are stored."""
+    def part(self, name: str, base: Grid | Value, node: ast.AST) -> AnyOperand:
+        """``real`` or ``imag``: a view of complex numbers that are stored, a real array itself."""
         if isinstance(base, Pair):
-            return base.re if node.attr == "real" else base.im
-        if node.attr == "real" and not base.type(self.scope.space).is_complex:
-            return base
-        return self.elementwise(_PARTS[node.attr], [base], node)
+            return base.re if name == "real" else base.im
+        if name == "real" and isinstance(base, Grid):
+            is_real = not base.type(self.scope.space).is_complex
+            if is_real:
+                return base
+        return self.elementwise(_PARTS[name], [base], node)
 
     def lifted(self, form: PwAff) -> PwAff:
         """A form from outer loops over the loops around here."""

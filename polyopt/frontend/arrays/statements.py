@@ -389,7 +389,7 @@ class ArrayStatements(Storing):
         result = self.read.binary(node.op, self.read.numeric(place), value, node)
         if isinstance(place, Placed | Pair):
             self.own_updates += is_number(place)
-            self._check_same_kind(place, result, node)
+            self.check_same_kind(place, result, node)
             self.store(place, result, node)
         elif isinstance(place, Grid):
             raise self._several(target)
@@ -418,7 +418,8 @@ class ArrayStatements(Storing):
 
         self.store(place, self.read.elementwise(chosen, [mask, new, place], node), node)
 
-    def _check_same_kind(self, place: Placed | Pair, result: Grid | Value, node: ast.AST) -> None:
+    def check_same_kind(self, place: Placed | Pair, result: Grid | Value, node: ast.AST) -> None:
+        """Raise ``TypeMismatchError`` where NumPy does not cast a result to an array's type."""
         kind = result.type(self.scope.space) if isinstance(result, Grid) else kind_of(result)
         have = place.type(self.scope.space)
         if not np.can_cast(kind.dtype, have.dtype, "same_kind"):

@@ -15,6 +15,7 @@ fewer heads than queries, and scores that something else reads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -65,15 +66,25 @@ def _is_replaced(graph: Graph, node: Node, new: Builder) -> bool:
         new.nodes.append(node)
         return False
     query, turned = (_scaled(graph, name) for name in product.inputs)
-    if not _fits(graph, (query.tensor, turned.tensor, node.inputs[1]), mask):
+    fits = _fits(graph, (query.tensor, turned.tensor, node.inputs[1]), mask)
+    scale = _scale(graph, query, turned, scaled) if fits else 0.0
+    if not scale:
         new.nodes.append(node)
         return False
     key = _turned_back(graph, turned.tensor, new)
-    scale = float(np.float32(query.factor * turned.factor * scaled.factor))
     mask, diagonal = _causal(graph, mask, graph.values[product.name].shape)
     inputs = [query.tensor, key, node.inputs[1], *([mask] if mask else [])]
     new.node(node.name, "attention", inputs, scale=scale, diagonal=diagonal)
     return True
+
+
+def _scale(graph: Graph, *scaled: _Scaled) -> float:
+    """The product of all factors in the type of the scores; 0 where that does not hold it."""
+    limits = np.finfo(graph.values[scaled[0].tensor].dtype.numpy_name)
+    product = prod(one.factor for one in scaled)
+    if not float(limits.tiny) <= abs(product) <= float(limits.max):
+        return 0.0
+    return float(limits.dtype.type(product))
 
 
 def _only(graph: Graph, name: str, op: str) -> Node | None:
@@ -103,7 +114,8 @@ def _masked(graph: Graph, name: str) -> tuple[str, str]:
     if node is not None:
         seen, scores, hidden = node.inputs
         constant = graph.constants.get(hidden)
-        if constant is not None and bool(np.all(constant == -np.inf)):
+        same = graph.values[scores].shape == graph.values[name].shape
+        if same and constant is not None and bool(np.all(constant == -np.inf)):
             return scores, seen
     return name, ""
 
@@ -120,7 +132,8 @@ def _scaled(graph: Graph, name: str) -> _Scaled:
                 continue
             if graph.values[tensor].shape == graph.values[name].shape:
                 factor = float(constant.ravel()[0])
-                return _Scaled(tensor, factor if op == "mul" else 1 / factor)
+                if op == "mul" or factor != 0:
+                    return _Scaled(tensor, factor if op == "mul" else 1 / factor)
     return _Scaled(name)
 
 

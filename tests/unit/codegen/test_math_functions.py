@@ -19,7 +19,7 @@ from ...compilers import COMPILERS, NO_WARNING
 INF, NAN = math.inf, math.nan
 #: ulps; docs/math.md has what is found over all floats, and over more doubles
 MOST = {
-    "exp_f32": 0.89, "exp2_f32": 0.89, "log_f32": 0.501, "log2_f32": 0.501, "tanh_f32": 0.94, "erf_f32": 0.995,
+    "exp_f32": 0.91, "exp2_f32": 0.89, "log_f32": 0.501, "log2_f32": 0.501, "tanh_f32": 0.94, "erf_f32": 0.998,
     "pow_f32": 0.51, "sin_f32": 0.502, "cos_f32": 0.502, "tan_f32": 0.502, "exp_f64": 0.8, "exp2_f64": 0.8,
     "log_f64": 0.8, "log2_f64": 0.95, "tanh_f64": 0.98, "erf_f64": 0.9, "pow_f64": 0.85,
 }  # fmt: skip

@@ -233,11 +233,15 @@ def test_heads_beside_elements_are_read_as_they_lie(keys):
     np.testing.assert_allclose(np.swapaxes(ours, 1, 2), attention(q, k, v), rtol=2e-5, atol=5e-6)
 
 
-def test_doubles_are_taken():
-    graph = written_out((1, 1, 33, 32), 35, kind=TensorProto.DOUBLE)
+@pytest.mark.parametrize("factor", [1.0, 1 / 7])
+def test_doubles_are_taken(factor):
+    """Scaled in double precision."""
+    graph = written_out((1, 1, 33, 32), 35, kind=TensorProto.DOUBLE, scale="scores")
+    divisor = np.array(1 / factor)
+    graph = replace(graph, constants={**graph.constants, "four": divisor})
     inputs = given(graph)
     (ours,) = compile_graph(run_passes(graph, default_passes()).graph).run(inputs)
-    wanted = attention(inputs["q"], inputs["k"], inputs["v"])
+    wanted = attention(inputs["q"], inputs["k"], inputs["v"], scale=1 / divisor)
     np.testing.assert_allclose(ours, wanted, rtol=1e-13, atol=1e-14)
 
 
@@ -248,6 +252,22 @@ def test_doubles_are_taken():
 )  # fmt: skip
 def test_what_is_short_or_needed_elsewhere_is_left(shape, keys, extra):
     graph = written_out(shape, keys, extra=extra)
+    assert FuseAttention().run(graph) is graph
+
+
+@pytest.mark.parametrize("divisor", [0.0, 1e-39, 3e38])
+def test_scales_that_the_type_does_not_hold_are_left(divisor):
+    graph = written_out((1, 1, 40, 32), 40, scale="scores")
+    constants = {**graph.constants, "four": np.array(divisor, np.float32)}
+    graph = replace(graph, constants=constants)
+    assert "attention" not in operators(FuseAttention().run(graph))
+
+
+def test_minus_infinities_that_stretch_the_scores_are_left():
+    graph = written_out((1, 1, 40, 32), 40, mask="known")
+    (where,) = (node for node in graph.nodes if node.op == "where")
+    hidden = np.full((3, 1, 1, 1), -INF, np.float32)
+    graph = replace(graph, constants={**graph.constants, where.inputs[2]: hidden})
     assert FuseAttention().run(graph) is graph
 
 

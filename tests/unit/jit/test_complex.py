@@ -329,3 +329,76 @@ def test_what_is_not_taken_is_refused_by_name(function):
     with pytest.raises(po.errors.UserError, match=REFUSED[function]) as refused:
         po.jit(fallback=False)(function)(A.copy())
     assert refused.value.diagnostic.span is not None
+
+
+def parts_by_functions_written(a, b):
+    np.real(a)[0] = 3
+    part = np.imag(b)
+    part[1:] *= 2
+    return np.real(a) + 0, np.real(b.real) * 2
+
+
+def other_shapes_written(a, b):
+    flat = a.reshape(-1)
+    flat[::3] = 2j
+    b.reshape(2, -1)[1] += flat[:35]
+    reals = a[0].real.ravel()
+    reals[4:7] = 9
+
+
+def own_targets(a, b):
+    np.multiply(a, b, out=a)
+    np.copyto(b, a.real)
+    np.abs(a, out=b.imag)
+    a[1].fill(3j)
+
+
+@pytest.mark.parametrize("kind", [np.complex128, np.complex64])
+@pytest.mark.parametrize(
+    "function", [parts_by_functions_written, other_shapes_written, own_targets]
+)
+def test_views_are_written_through(function, kind):
+    ours, theirs = ([A.astype(kind), B.astype(kind)] for _ in range(2))
+    found, expected = po.jit(fallback=False)(function)(*ours), function(*theirs)
+    for one, other in zip(ours + list(found or []), theirs + list(expected or []), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)
+
+
+def test_the_conjugate_of_reals_is_themselves():
+    def written(a):
+        same = a.conj()
+        same[0] = 7
+        copied = np.conj(a)
+        copied[1] = 8
+
+    ours, theirs = np.arange(4.0), np.arange(4.0)
+    po.jit(fallback=False)(written)(ours)
+    written(theirs)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", [np.complex128, np.complex64])
+def test_exponentials_of_reals_are_real(kind):
+    def powers(a):
+        return np.exp(a)
+
+    ends = np.array(
+        [complex(x, y) for x in (np.inf, -np.inf, 1000, np.nan, 0) for y in (0.0, -0.0)]
+    )
+    with np.errstate(all="ignore"):
+        expected = powers(ends.astype(kind))
+    found = po.jit(fallback=False)(powers)(ends.astype(kind))
+    for one, other in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(np.signbit(one)[6:8], np.signbit(other)[6:8])
+
+
+def test_quotients_by_zeros_of_any_sign_are_by_their_modulus():
+    def quotients(a, b):
+        return a / b
+
+    zeros = np.array([complex(x, y) for x in (0.0, -0.0) for y in (0.0, -0.0)])
+    tops, below = np.repeat([1 + 2j, -3j, 1.5], 4), np.tile(zeros, 3)
+    with np.errstate(all="ignore"):
+        expected = quotients(tops, below)
+    np.testing.assert_array_equal(po.jit(fallback=False)(quotients)(tops, below), expected)

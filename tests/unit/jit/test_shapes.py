@@ -238,3 +238,70 @@ def test_elements_of_another_shape_that_data_choose_are_refused_by_name():
     with pytest.raises(UnsupportedError, match="another shape") as refused:
         choose(np.ones((4, 5)), np.array([1, 2]))
     assert "copy" in str(refused.value)
+
+
+def without_units(a):
+    return a.squeeze() * 2, a.squeeze(axis=0) + 1
+
+
+def test_axes_of_one_element_are_dropped_for_the_sizes_of_each_call():
+    jitted = po.jit(fallback=False)(without_units)
+    for shape in ((1, 3, 1), (1, 5, 1), (1, 2, 3), (1, 1, 4), (1, 3, 2)):
+        a = np.arange(float(np.prod(shape))).reshape(shape)
+        for one, other in zip(jitted(a), without_units(a), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_one_extent_is_left_to_the_others():
+    def twice(a):
+        return a.reshape(-1, -1) + 1
+
+    with pytest.raises(po.errors.UnsupportedError, match="more than one extent"):
+        po.jit(fallback=False)(twice)(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.bool_])
+def test_results_are_cast_to_out_as_numpy_does(kind):
+    def added(a, out):
+        np.add(a, a, out=out)
+
+    def copied(a, out):
+        np.copyto(out, a)
+
+    for function in (added, copied):
+        with pytest.raises(po.errors.TypeMismatchError, match="updated in place"):
+            po.jit(fallback=False)(function)(np.ones(3), np.zeros(3, kind))
+        with pytest.raises(TypeError):
+            function(np.ones(3), np.zeros(3, kind))
+
+
+def raveled_with_gaps(a):
+    thinned, column, back = a[0, ::2].ravel(), a[:, 1].ravel(), a[0, ::-1].ravel()
+    thinned[0] = column[1] = back[2] = 100
+    narrow = a[:, :1].ravel()
+    narrow[1] = 200
+
+
+def raveled_in_a_row(a):
+    row, rest, one = a[0].ravel(), a[1, 2:].ravel(), a[2:3].ravel()
+    row[1] = rest[0] = one[5] = 50
+
+
+@pytest.mark.parametrize("part", [lambda a: a, lambda a: a.real, lambda a: a.real.copy()])
+@pytest.mark.parametrize("function", [raveled_with_gaps, raveled_in_a_row])
+def test_ravel_copies_what_has_gaps(function, part):
+    ours, theirs = (np.arange(24.0).reshape(4, 6) * (1 - 2j) for _ in range(2))
+    one, other = part(ours), part(theirs)
+    po.jit(fallback=False)(function)(one)
+    function(other)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_function_whose_writes_nobody_sees_returns_nothing():
+    def unseen(a):
+        copied = a.copy()
+        copied[0] = 5
+
+    a = np.ones(4)
+    assert po.jit(fallback=False)(unseen)(a) is None
+    np.testing.assert_array_equal(a, np.ones(4))

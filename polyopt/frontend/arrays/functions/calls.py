@@ -19,7 +19,7 @@ from polyopt.frontend.arrays.functions.elementary import (
     rounded,
     where,
 )
-from polyopt.frontend.arrays.grid import Computed, Grid, Placed, strong
+from polyopt.frontend.arrays.grid import Computed, Grid, Pair, Placed, strong
 from polyopt.frontend.arrays.helpers import InPlace
 from polyopt.frontend.complex_values import Complex, as_element, complex_type, conjugate
 from polyopt.frontend.loops.annotations import Scalar, as_scalar
@@ -223,8 +223,9 @@ def _elementary(read: ArrayExpressions, function: object, node: ast.Call) -> Any
     if not outs:
         return found
     target = read.operand(outs[0])
-    if not isinstance(target, Placed):
+    if not isinstance(target, Placed | Pair):
         raise UnsupportedError("out= has to be an array")
+    read.statements.check_same_kind(target, found, node)
     read.statements.store(target, found, node)
     return target
 
@@ -253,7 +254,7 @@ def _copy(call: Call) -> Grid | Value:
 
 def _fill(call: Call) -> Known:
     target = call.operand("a")
-    if not isinstance(target, Placed):
+    if not isinstance(target, Placed | Pair):
         raise UnsupportedError("only arrays that are stored are filled")
     call.read.statements.store(target, call.numeric("value"), call.node)
     return Known(None)
@@ -261,8 +262,10 @@ def _fill(call: Call) -> Known:
 
 def _copyto(call: Call) -> Known:
     target, value = call.operand("dst"), call.numeric("src")
-    if not isinstance(target, Placed):
+    if not isinstance(target, Placed | Pair):
         raise UnsupportedError("only arrays that are stored are copied to")
+    if isinstance(value, Grid):
+        call.read.statements.check_same_kind(target, value, call.node)
     call.read.statements.store(target, value, call.node)
     return Known(None)
 
@@ -286,7 +289,14 @@ def _where(call: Call) -> Any:  # noqa: ANN401
 
 
 def _conjugate(call: Call) -> Any:  # noqa: ANN401
-    return call.read.elementwise(conjugate, [call.numeric("a")], call.node)
+    value = call.numeric("a")
+    if isinstance(value, Grid) and not value.type(call.read.scope.space).is_complex:
+        return value  # NumPy's method gives a real array itself, its function a copy
+    return call.read.elementwise(conjugate, [value], call.node)
+
+
+def _part_of(name: str, call: Call) -> Any:  # noqa: ANN401
+    return call.read.part(name, call.numeric("val"), call.node)
 
 
 def _complex(call: Call) -> Value:
@@ -351,6 +361,8 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.square: ("x", _square),
     len: ("x", _length),
     complex: ("real imag", _complex),
+    np.real: ("val", partial(_part_of, "real")),
+    np.imag: ("val", partial(_part_of, "imag")),
 }
 #: methods, the names of their arguments after the array, and what reads them
 _METHODS: Mapping[str, tuple[str, Handler]] = {

@@ -138,10 +138,6 @@ def rounded(x: Value) -> Value:
     return float_call("rint", [x])
 
 
-def _imaginary(x: Value) -> Value:
-    return imaginary_part(strong(x))
-
-
 def _direction(x: Value) -> Value:
     return float_call("atan2", [imaginary_part(strong(x)), x])
 
@@ -201,8 +197,6 @@ _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     np.round: (1, rounded),
     np.positive: (1, _same),
     np.conj: (1, strong),
-    np.real: (1, strong),
-    np.imag: (1, _imaginary),
     np.angle: (1, _direction),
     np.logical_xor: (2, _xor),
     np.deg2rad: (1, partial(_scaled, math.pi / 180)),

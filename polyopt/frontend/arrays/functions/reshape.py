@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import InternalError, UnsupportedError
-from polyopt.frontend.arrays.grid import Along, Computed, Fixed, Mixed, Placed, reindexed
+from polyopt.frontend.arrays.grid import Along, Computed, Fixed, Mixed, Pair, Placed, reindexed
 from polyopt.frontend.loops.scope import Shape
 from polyopt.frontend.values import Number, need_form
 from polyopt.ir.expr import index_of
@@ -49,7 +49,29 @@ def _reshape(call: Call) -> Grid:
 
 def _ravel(call: Call) -> Grid:
     grid = call.array("a")
+    if not _is_contiguous(call.read.here, grid):
+        grid = Computed(grid.shape, grid.at)
     return grid if grid.rank == 1 else _in_shape(call, grid, [None])
+
+
+def _is_contiguous(here: Place, grid: Grid) -> bool:
+    """Whether elements along the innermost axis lie side by side: others NumPy's ``ravel`` copies,
+    where ``reshape`` gives a view. True of what is no stored array."""
+    placed = grid.re if isinstance(grid, Pair) else grid
+    if not isinstance(placed, Placed):
+        return True
+    sizes = [here.facts.value(lift_form(extent, here.space)) for extent in placed.shape]
+    inner = max((axis for axis, size in enumerate(sizes) if size != 1), default=None)
+    places = placed.subscripts[: -1 if isinstance(grid, Pair) else None]
+    extents = placed.array.extents[: len(places)]
+    for place, subscript in enumerate(places):
+        if isinstance(subscript, Mixed) and (inner, 1) in subscript.steps:
+            return len(places) == placed.array.rank or isinstance(grid, Pair)
+        if isinstance(subscript, Along) and subscript.axis == inner:
+            after = [_over(extent, here) for extent in extents[place + 1 :]]
+            one = here.constant(1)
+            return subscript.step == 1 and all(here.equal(extent, one) for extent in after)
+    return inner is None
 
 
 def _flatten(call: Call) -> Grid:
@@ -67,6 +89,8 @@ def _wanted(call: Call, value: Value) -> PwAff | None:
 
 def _in_shape(call: Call, grid: Grid, wanted: Sequence[PwAff | None]) -> Grid:
     here, space = call.read.here, call.read.scope.space
+    if sum(extent is None for extent in wanted) > 1:
+        raise UnsupportedError("a shape with more than one extent that the others leave")
     own = [lift_form(e, space) for e in grid.shape]
     found = _by_units(here, own, wanted)
     if found is not None:
@@ -216,6 +240,8 @@ def _is_view(here: Place, grid: Grid, groups: Sequence[_Group]) -> bool:
     A copy is made for the sizes of the first call alone: what is a view depends on them. Raises
     ``UnsupportedError`` for a view that is not taken: of merged axes with steps.
     """
+    if isinstance(grid, Pair):
+        return _is_view(here, grid.re, groups)
     if not isinstance(grid, Placed):
         return False
     places = {s.axis: p for p, s in enumerate(grid.subscripts) if isinstance(s, Along)}

@@ -19,7 +19,7 @@ from polyopt.frontend.arrays.grid import (
 )
 from polyopt.frontend.values import Value, binary, type_of
 from polyopt.ir.expr import index_of
-from polyopt.isl import affine_constant, constant_value, lift_form
+from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -176,11 +176,18 @@ def _stack(call: Call) -> Grid:
 
 
 def _squeeze(call: Call) -> Grid:
-    grid, space = call.array("a"), call.read.scope.space
-    ones = [k for k, e in enumerate(grid.shape) if constant_value(e) == 1]
-    axes = call.axes("axis", grid.rank) if call.has("axis") else tuple(ones)
-    if not set(axes) <= set(ones) or len(axes) == grid.rank:
-        raise UnsupportedError("an axis is dropped that is not known to be 1")
+    grid, space, here = call.array("a"), call.read.scope.space, call.read.here
+    one = here.constant(1)
+    asked = call.axes("axis", grid.rank)
+    extents = [lift_form(extent, space) for extent in grid.shape]
+    axes = {axis for axis in asked if here.equal(extents[axis], one)}
+    if call.has("axis") and axes != set(asked):
+        raise UnsupportedError("an axis is dropped that is not of one element")
+    if len(axes) == grid.rank:
+        raise UnsupportedError("all axes are dropped", hint="take the element by its subscripts")
+    others = [extents[axis] for axis in asked if axis not in axes]
+    if not all(here.always(extent.ne_set(one)) for extent in others):
+        raise UnsupportedError("an axis has one element in some iterations of a loop")
     kept = [k for k in range(grid.rank) if k not in axes]
     zero = affine_constant(space, 0)
     picks = [
