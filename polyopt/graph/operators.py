@@ -187,7 +187,9 @@ class Operator:
 
     ``is_view`` says that the result holds the first operand's elements in the same order, so
     that no kernel has to run. ``form_of`` is the operator that this is a form of, such as its
-    computation in another layout: who names that one means this one as well.
+    computation in another layout: who names that one means this one as well. ``in_strips`` says
+    that its sums are between transformations of tiles, as Winograd's are: they are computed in
+    strips of results (``contractions/strips.py``), which only what reads them place by place joins.
     """
 
     name: str
@@ -196,6 +198,7 @@ class Operator:
     schedule: Schedule | None = None
     is_view: bool = False
     form_of: str = ""
+    in_strips: bool = False
 
     @property
     def signature(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -262,6 +265,7 @@ def operator(
     schedule: Schedule | None = None,
     is_view: bool = False,
     form_of: str = "",
+    in_strips: bool = False,
     replace: bool = False,
 ) -> Callable[[Build], Operator]:
     """Register a function as an operator: ``(make, *operands, **attributes) -> Tensor``.
@@ -269,7 +273,8 @@ def operator(
     ``result`` gets the operands' ``Value`` and the attributes, and gives the result's shape and
     type; without it they are those of the first operand. ``schedule`` takes the unfused ``Plan``
     of the operator's program and returns another; without it ``po.auto`` chooses. ``form_of`` is
-    an operator whose computation this is in another form.
+    an operator whose computation this is in another form, ``in_strips`` whether it is computed in
+    strips of its results, so that only pointwise consumers join it.
 
     Raises ``InvalidOptionError`` where the name is taken, unless ``replace`` is set.
     """
@@ -281,7 +286,7 @@ def operator(
         raise InvalidOptionError(msg)
 
     def register(build: Build) -> Operator:
-        made = Operator(name, build, result or like_first, schedule, is_view, form_of)
+        made = Operator(name, build, result or like_first, schedule, is_view, form_of, in_strips)
         _OPERATORS[name] = made
         return made
 

@@ -228,6 +228,11 @@ class _Chooser:
     def _by_pattern(self, producer: str, pattern: Pattern) -> str:
         """Why the level keeps a consumer apart that reads like this; "" where it does not."""
         level = self.policy.level
+        if pattern.kind != "pointwise" and self._is_in_strips(producer):
+            return (
+                "it is computed in strips of tiles of its results, which a consumer that reads by"
+                f" {pattern} does not have"
+            )
         if level == "windows" and self._contracts(producer):
             if pattern.kind == "window" and pattern.reads > _MOST_READS:
                 return (
@@ -249,6 +254,12 @@ class _Chooser:
             for name, found in patterns(self.graph, member).items()
             if name not in self.graph.constants
         )
+
+    def _is_in_strips(self, producer: str) -> bool:
+        """Whether a member of the producer's group is computed in strips of its results."""
+        alone = [self.graph.makers[producer]]
+        members = self.members.get(self.home.get(producer, ""), alone)
+        return any(get_operator(member.op).in_strips for member in members)
 
     def _other_readers(self, producer: str, node: Node) -> str:
         """Why what else reads a producer forbids to swallow it; "" where nothing does."""

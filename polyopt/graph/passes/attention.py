@@ -154,7 +154,8 @@ def _causal(graph: Graph, mask: str, scores: tuple[int, ...]) -> tuple[str, int]
     found = max(0, int((columns - rows).max()))
     if found + BLOCK >= seen.shape[-1]:
         return mask, -1
-    is_all = (seen == np.tri(*seen.shape[-2:], found, dtype=bool)).all()
+    triangle = np.tri(int(seen.shape[-2]), int(seen.shape[-1]), found, dtype=np.bool_)
+    is_all = np.array_equal(flat, np.broadcast_to(triangle, flat.shape))
     return "" if is_all and _adds_nothing(given, seen) else mask, found
 
 

@@ -43,7 +43,7 @@ def _rule(x: Value, u: Value, b: Value | None = None, *, tile: int, pads: Sequen
     return Result((x.shape[0], blocks, *outputs, lanes), x.dtype)
 
 
-@operator("winograd_conv", result=_rule, form_of="conv")
+@operator("winograd_conv", result=_rule, form_of="conv", in_strips=True)
 def winograd_conv(
     make: Maker,
     x: Tensor,

@@ -8,7 +8,16 @@ import pytest
 
 from polyopt.codegen.target import target
 from polyopt.errors import GraphError, InvalidOptionError
-from polyopt.graph import Value, compile_graph, compile_model, default_passes, result_of, run_passes
+from polyopt.graph import (
+    Fusion,
+    Value,
+    choose_groups,
+    compile_graph,
+    compile_model,
+    default_passes,
+    result_of,
+    run_passes,
+)
 from polyopt.graph.execution.run import run_plainly
 from polyopt.graph.passes import NUMERICS, SelectLayout, UseWinograd
 from polyopt.graph.winograd import cost, rounding
@@ -250,6 +259,21 @@ def test_the_model_weighs_products_against_what_lies_between():
 def test_tiles_are_those_that_there_are(tiles):
     with pytest.raises(InvalidOptionError, match="tiles are some of 4, 2"):
         UseWinograd(tiles)
+
+
+@pytest.mark.parametrize("level", ["windows", "all"])
+def test_only_pointwise_consumers_join_it(level):
+    """Strips are of its results: with a pool behind, sums would be stored whole."""
+    net = Net(1, 64, 56, 56)
+    last = net.add("z", "relu", net.conv("y", "x", net.const("w", 64, 64, 3, 3)))
+    graph = passed(net.graph(net.pool("p", last)), "fast").graph
+    found = choose_groups(graph, Fusion(level))
+    (own,) = (g for g in found.groups if any(n.op == "winograd_conv" for n in g.nodes))
+    assert [node.op for node in own.nodes][-2:] == ["winograd_conv", "relu"]
+    said = [d.reason for d in found.decisions if "in strips of tiles" in d.reason]
+    assert len(said) == 1
+    direct = choose_groups(passed(net.graph("p"), "exact").graph, Fusion(level))
+    assert max(len(g.nodes) for g in direct.groups) >= 3
 
 
 def test_numerics_are_exact_or_fast():
