@@ -64,8 +64,12 @@ FAULTS = {
         lambda: test_contraction_strips.test_arrays_that_are_computed_from_themselves_are_left(ITSELF),
     ),
     "a diagonal one less": Fault(
-        fusing, "_diagonal", "(columns - rows).max()", "(columns - rows).max() - 1",
+        fusing, "_causal", "(columns - rows).max()", "(columns - rows).max() - 1",
         lambda: test_attention.test_the_diagonal_of_a_mask_is_the_last_key_that_is_seen("added", 128, 70, 3, 3),
+    ),
+    "a mask that adds as well is left out": Fault(
+        fusing, "_adds_nothing", "not mask[seen].any()", "True",
+        test_attention.test_a_mask_that_adds_to_what_it_does_not_hide_is_read,
     ),
     "a key less before the diagonal": Fault(
         attention, "_Keys", "BLOCK + self.diagonal", "BLOCK + self.diagonal - 1",
