@@ -247,19 +247,21 @@ class _Chooser:
 
     def _contracts(self, producer: str) -> bool:
         """Whether a member of the producer's group sums over whole axes, as convolutions do."""
-        alone = [self.graph.makers[producer]]  # where it is in no group yet
         return any(
             found.kind == "contraction"
-            for member in self.members.get(self.home.get(producer, ""), alone)
+            for member in self._beside(producer)
             for name, found in patterns(self.graph, member).items()
             if name not in self.graph.constants
         )
 
     def _is_in_strips(self, producer: str) -> bool:
         """Whether a member of the producer's group is computed in strips of its results."""
+        return any(get_operator(member.op).in_strips for member in self._beside(producer))
+
+    def _beside(self, producer: str) -> Sequence[Node]:
+        """The members of a producer's group; it alone where it is in none yet."""
         alone = [self.graph.makers[producer]]
-        members = self.members.get(self.home.get(producer, ""), alone)
-        return any(get_operator(member.op).in_strips for member in members)
+        return self.members.get(self.home.get(producer, ""), alone)
 
     def _other_readers(self, producer: str, node: Node) -> str:
         """Why what else reads a producer forbids to swallow it; "" where nothing does."""

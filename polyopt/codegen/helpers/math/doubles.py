@@ -42,9 +42,7 @@ static inline double fused_exp_rest_f64(double high, double low) {
 _LOG = """\
 /* log_parts_f64, with p(z) by Estrin's scheme */
 static inline double fused_log_parts_f64(double x, double *k, double *low) {
-    const int tiny = x < 0x1p-1022;
-    const double m = mantissa_f64(tiny ? x * 0x1p54 : x, 0x1.6a09e667f3bcdp-1, k);
-    *k -= tiny ? 54.0 : 0.0;
+    const double m = any_mantissa_f64(x, 0x1.6a09e667f3bcdp-1, k);
     const double f = m - 1.0;
     const double s = f / (2.0 + f);
     const double z = s * s;

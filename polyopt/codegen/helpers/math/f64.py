@@ -74,13 +74,19 @@ static inline double times_ln2_f64(double f, double low, double *s) {
 
 """)
 _LOG = Template("""\
+/* mantissa_f64 of a positive finite x, also of those below the normal ones */
+static inline double any_mantissa_f64(double x, double least, double *k) {
+    const int tiny = x < 0x1p-1022;
+    const double m = mantissa_f64(tiny ? x * 0x1p54 : x, least, k);
+    *k -= tiny ? 54.0 : 0.0;
+    return m;
+}
+
 /* x = 2^k m with 1/sqrt(2) <= m < sqrt(2), and log(m) = high + low, for positive finite x. With
    f = m - 1 and s = f / (2 + f), log(m) = f - f^2 / 2 + s (f^2 / 2 + s^2 p(s^2)), where p is a
    polynomial of least error, 2^-59.5 of log(m) (Remez, docs/coefficients.py) */
 static inline double log_parts_f64(double x, double *k, double *low) {
-    const int tiny = x < 0x1p-1022;
-    const double m = mantissa_f64(tiny ? x * 0x1p54 : x, 0x1.6a09e667f3bcdp-1, k);
-    *k -= tiny ? 54.0 : 0.0;
+    const double m = any_mantissa_f64(x, 0x1.6a09e667f3bcdp-1, k);
     const double f = m - 1.0;
     const double s = f / (2.0 + f);
     const double z = s * s;
@@ -105,10 +111,8 @@ _LOG_FOR_POW = Template("""\
    c = 1 or 3/2; with s = (m - c) / (m + c), log(m / c) = 2 s (1 + z / 3 + z^2 p(z)) for z = s^2,
    where p is a polynomial of least error, 2^-71 (Remez, docs/coefficients.py) */
 static inline double log2_parts_f64(double x, double *low) {
-    const int tiny = x < 0x1p-1022;
     double k;
-    const double m = mantissa_f64(tiny ? x * 0x1p54 : x, 0x1.bb67ae8584caap-1, &k);
-    k -= tiny ? 54.0 : 0.0;
+    const double m = any_mantissa_f64(x, 0x1.bb67ae8584caap-1, &k);
     const int upper = m > 0x1.3988e1409212ep+0;
     const double c = upper ? 1.5 : 1.0;
     const double f = m - c;
@@ -145,7 +149,7 @@ $polynomial
 INNER = {
     "product_f64": _TWO,
     "exp_rest_f64": _EXP.substitute(CONSTANTS, polynomial=polynomial(AFTER_HALF, "r")),
-    "log_parts_f64": _LOG.substitute(polynomial=polynomial(F64["log"], "z")),
+    "any_mantissa_f64": _LOG.substitute(polynomial=polynomial(F64["log"], "z")),
     "log2_parts_f64": _LOG_FOR_POW.substitute(CONSTANTS, polynomial=polynomial(F64["pow"], "z0")),
 }
 
