@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.block import Block
 from polyopt.isl import dim_type
+from polyopt.transform.annotations.reassociate import accumulation, is_rounded
 from polyopt.transform.legality.parallel import check_loop
 from polyopt.transform.legality.proof import accepts
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.tree import PlanLoop, copies_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from polyopt.ir.scop import Statement
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
 
@@ -99,6 +101,18 @@ def checked(plan: Plan, loop: str) -> Plan:
     """A plan in which a loop got a mark. Raises ``PolyoptError`` where a dependence forbids it."""
     check_loop(plan.program, find_loop(plan.program, loop))
     return plan
+
+
+def free_reductions(statements: Iterable[Statement], model: SearchContext) -> list[str]:
+    """Names of the statements that are reductions whose order is free: those of integers are the
+    same in any order."""
+    return sorted(
+        {
+            s.name
+            for s in statements
+            if accumulation(s) is not None and (model.reassociate or not is_rounded(s))
+        }
+    )
 
 
 def contiguous_loop(program: ScheduledProgram, copy: str) -> PlanLoop | None:

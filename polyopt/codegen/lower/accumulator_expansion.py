@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from polyopt.codegen.ast.expr import Expr
     from polyopt.codegen.ast.nodes import For, Node
+    from polyopt.ir.types import ScalarType
 
 #: parts: an addition takes 3 or 4 cycles, and there is a load or two for each
 PARTS = 4
@@ -82,7 +83,7 @@ def expanded(loop: For) -> tuple[Node, ...]:
             own = Symbol(local.hint, local.type)
             known[Var(local)] = Var(own)
             sums.append((operation, own))
-            start = Const(STARTS[operation], scalar(local.type))
+            start = _start(operation, scalar(local.type))
             starts.append(Assign(Var(own), start, declares=True))
             joins.append(Assign(Var(local), Binary(operation, Var(local), Var(own))))
         bodies.append(with_known(loop.body, known))
@@ -96,6 +97,11 @@ def expanded(loop: For) -> tuple[Node, ...]:
     rest = replace(loop, start=product((part, number(PARTS))))
     then = Block((*starts, at_once, *joins, rest), scoped=True)
     return (If(Binary(">=", end, number(LEAST)), then, Block((loop,))),)
+
+
+def _start(operation: str, of: ScalarType) -> Expr:
+    value = STARTS[operation]
+    return Const(value if of.is_float else int(value), of)
 
 
 def _end(loop: For) -> Expr | None:

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.ast.expr import Symbol, Var
 from polyopt.codegen.ast.nodes import Assign, Block, Simd, assigns_in
-from polyopt.codegen.lower.accumulator_expansion import expanded
+from polyopt.codegen.lower.accumulator_expansion import STARTS, expanded
 from polyopt.codegen.passes.scalar_replacement import in_local
+from polyopt.ir.types import TYPES, ScalarType
 from polyopt.transform.annotations.reassociate import sums_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from polyopt.codegen.ast.expr import CType
     from polyopt.codegen.ast.nodes import For
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
@@ -45,15 +47,22 @@ def in_lanes(
     body, sums = made.body, made.kind.sums
     for target, assign in targets.items():
         assert assign.buffer is not None
-        local = Symbol(f"{assign.buffer.hint}_sum", target.type)
+        operation = operations[assign.buffer]
+        local = Symbol(f"{assign.buffer.hint}_sum", _lanes_type(target.type, operation))
         before.append(Assign(Var(local), target, declares=True))
         after.append(Assign(target, Var(local)))
         body = in_local(body, target, local)
-        sums = (*sums, (operations[assign.buffer], local))
+        sums = (*sums, (operation, local))
     if not targets:
         return made
     made = replace(made, body=body, kind=replace(made.kind, sums=sums))
     return Block((*before, *expanded(made), *after), scoped=True)
+
+
+def _lanes_type(of: CType, operation: str) -> CType:
+    """The type of partial results: of integers' sums and products one that wraps in C, too."""
+    wraps = isinstance(of, ScalarType) and of.kind == "int" and operation in STARTS
+    return TYPES[f"u{of.bits}"] if wraps else of
 
 
 def _operations(

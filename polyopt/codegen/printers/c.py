@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Binary, Foreign, Run, Symbol, Var, number, plus
+from polyopt.codegen.ast.expr import Binary, Foreign, Run, Symbol, Var, number, plus, scalar
 from polyopt.codegen.ast.names import function_name, local_name
 from polyopt.codegen.ast.nodes import (
     Assign,
@@ -394,7 +394,8 @@ class Printer:
     def _lanes(self, reduction: tuple[str, Symbol]) -> str:
         """The clause for what each lane has its own of; OpenMP's name for how they are joined."""
         operation, local = reduction
-        join = self.words.word(LANES[operation]) if operation in LANES else operation
+        hands_on_nan = operation in LANES and scalar(local.type).is_float
+        join = self.words.word(LANES[operation]) if hands_on_nan else operation
         return f" reduction({join} : {self.name(local)})"
 
     def _share(self, kind: Parallel) -> str:

@@ -100,7 +100,7 @@ static void polyopt_lap(int lap) {
 _MATH = frozenset(
     f"{name}{form}" for name in ("copysign", *FUNCTIONS) if name != "abs" for form in ("", "f")
 )
-#: extremes of lanes -> what joins them: OpenMP's own would lose what is no number
+#: extremes of floats in lanes -> what joins them: OpenMP's own would lose what is no number
 LANES = {"max": "max_or_nan", "min": "min_or_nan"}
 _JOINS = {
     "max_or_nan": ("omp_in < omp_out", "-__builtin_inf()"),

@@ -1,4 +1,5 @@
-"""SIMD reductions: sums along rows in vector loops, where their order is free.
+"""SIMD reductions: sums along rows in vector loops, where their order is free: those of integers,
+and all if the user lets them be.
 
 rewrite: ``for (i) for (j) y[i] += A[i][j] * x[j];`` -> the loop over ``j`` is a vector loop, whose
 lanes have a sum each.
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.ir.expr import Affine, loads
 from polyopt.isl import dim_type
-from polyopt.scheduler.queries import checked
+from polyopt.scheduler.queries import checked, free_reductions
 from polyopt.transform.annotations.reassociate import accumulation, sums_in
 from polyopt.transform.schedule.query import find_loop, iterators_of
 from polyopt.transform.schedule.remark import Remark
@@ -32,15 +33,15 @@ def sums_in_lanes(
 
     ``legal`` says whether a plan is proven.
     """
-    if not model.reassociate:
-        return plan, ()
     remarks: list[Remark] = []
     for name in list(plan.program.places):
         path = plan.program.places[name].loops
         if not path or path[-1].mark or not _is_row(plan.program, path[-1]):
             continue
         statements = [plan.program.copies[c].statement for c in copies_in(path[-1])]
-        names = sorted({s.name for s in statements if accumulation(s) is not None})
+        names = free_reductions(statements, model)
+        if not names:
+            continue
         try:
             free = plan.reassociate(*names).vectorize(path[-1].name).program
             along = sums_in(free, find_loop(free, path[-1].name))

@@ -16,8 +16,7 @@ from polyopt.errors import UserError
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.instances import trips
 from polyopt.scheduler.model.objective import CLEARLY, is_worth_sharing, predicted_sharing
-from polyopt.scheduler.queries import checked
-from polyopt.transform.annotations.reassociate import accumulation
+from polyopt.scheduler.queries import checked, free_reductions
 from polyopt.transform.legality.parallel import shared_sums
 from polyopt.transform.schedule.query import find_loop, path_to
 from polyopt.transform.schedule.remark import Remark
@@ -40,8 +39,8 @@ def sums_in_blocks(plan: Plan, loop: PlanLoop, model: SearchContext) -> tuple[Pl
     """The plan with blocks of a loop shared by threads, if its iterations share sums alone."""
     program = plan.program
     statements = {program.copies[name].statement for name in loop.copies}
-    names = sorted(s.name for s in statements if accumulation(s) is not None)
-    if not model.reassociate or not names or loop.mark not in {"", "vector"}:
+    names = free_reductions(statements, model)
+    if not names or loop.mark not in {"", "vector"}:
         return None
     if not is_worth_sharing(*predicted_sharing(plan, model, loop.name)):
         return None

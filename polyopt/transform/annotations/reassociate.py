@@ -8,11 +8,12 @@ A parallel loop whose iterations share nothing but such sums gives each iteratio
 and adds these in the order of the iterations: whatever the number of threads, the result is the
 same (``codegen/lower/privatize.py``).
 
-*Requires* floating sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once, or
-minima and maxima ``A[f(i)] = value < A[f(i)] || A[f(i)] != A[f(i)] ? A[f(i)] : value``.
+*Requires* sums and products ``A[f(i)] = A[f(i)] op value`` that read ``A[f(i)]`` once, or minima
+and maxima, of floats ``A[f(i)] = value < A[f(i)] || A[f(i)] != A[f(i)] ? A[f(i)] : value``.
 Results are then those of the source up to the order of these operations: the proof says which. Of
 minima and maxima the number is the same, and NaN where there was one; which zero, +0 or -0, and
-which NaN is left depends on the order.
+which NaN is left depends on the order. Those of integers are the same in any order, bit for bit:
+sums and products wrap.
 *Does not handle* minima and maxima that forget a NaN at the next number, and in vector loops sums
 whose element moves with the loop, or with one inside it: lanes would need a row of sums each.
 """
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 #: what the operation that joins the sums of the lanes is called
 _JOINED = {"add": "+", "sub": "+", "mul": "*"}
+#: the same of those of integers alone: floats have a comparison that says what becomes of NaN
+_OF_INTEGERS = {"min": "min", "max": "max"}
 
 
 @transformation("annotation", keeps=True)
@@ -49,7 +52,7 @@ def reassociate(program: ScheduledProgram, *names: str) -> ScheduledProgram:
             message = f"no statement is called {name!r}"
             raise InvalidOptionError(message, hint=f"there are: {', '.join(known)}")
         if accumulation(known[name]) is None:
-            message = f"{name} is no floating sum, product, minimum or maximum of its own element"
+            message = f"{name} is no sum, product, minimum or maximum of its own element"
             hint = "it has to be of the form A[f(i)] = A[f(i)] + value"
             raise InvalidOptionError(message, span=known[name].span, hint=hint)
     return replace(program, reassociated=program.reassociated | {*names})
@@ -64,9 +67,13 @@ def accumulation(statement: Statement) -> tuple[str, frozenset[str]] | None:
     found = update_of(statement)
     if found is None:
         return extreme_of(statement)
-    if not statement.value.type.is_float or found[0] not in _JOINED:
-        return None
-    return _JOINED[found[0]], frozenset({found[1]})
+    joined = _JOINED if is_rounded(statement) else _JOINED | _OF_INTEGERS
+    return (joined[found[0]], frozenset({found[1]})) if found[0] in joined else None
+
+
+def is_rounded(statement: Statement) -> bool:
+    """Whether a statement's reduction is of floats: another order may give other bits."""
+    return statement.value.type.is_float
 
 
 def sums_in(program: ScheduledProgram, loop: PlanLoop) -> Mapping[str, str]:

@@ -22,7 +22,7 @@ from polyopt.isl import (
     tuple_name,
 )
 from polyopt.memo import memory
-from polyopt.transform.annotations.reassociate import accumulation, is_free, sums_in
+from polyopt.transform.annotations.reassociate import accumulation, is_free, is_rounded, sums_in
 from polyopt.transform.schedule.tree import copies_in, loops_of, places
 
 if TYPE_CHECKING:
@@ -51,11 +51,15 @@ def check_marks(program: ScheduledProgram) -> tuple[Obligation, ...]:
         names = _reordered(program, loop)
         but = f", but for sums: {', '.join(names)}" if names else ""
         result.append(Obligation(loop.mark, f"{loop.name} {what}{but}"))
-        if names:
-            detail = f"{loop.name}: equal up to the order of the operations of {', '.join(names)}"
+        exact = [name for name in names if not is_rounded(program.scop.statement(name))]
+        if rounded := [name for name in names if name not in exact]:
+            detail = f"{loop.name}: equal up to the order of the operations of {', '.join(rounded)}"
             if loop.mark == "parallel":
                 detail += "; partial sums are added in the order of its iterations"
             result.append(Obligation("reassociated", detail))
+        if exact:
+            detail = f"{loop.name}: of integers, the same in any order: {', '.join(exact)}"
+            result.append(Obligation("updates", detail))
     return tuple(result)
 
 

@@ -8,9 +8,10 @@ steps as it was. Nothing is copied, and as many sweeps write half as much. Three
 relation: ``{ S_r[k, i] -> S[lo + p*k + r, i] : 0 <= r < p }`` for the steps of a group, where p
 rotations put all arrays where they began.
 
-What no step writes, such as a border, is first copied to the arrays that take turns. Where an array
-that values are copied from is seen after the loop, it gets an array in its place, and the last step
-is made as it was. Comes before all other moves, but those that change the program as well.
+A step's own arrays are made one array for all steps first. What no step writes, such as a border,
+is copied to the arrays that take turns before them. Where an array that values are copied from is
+seen after the loop, it gets an array in its place, and the last step is made as it was. Comes
+before all other moves, but those that change the program as well.
 
 *Requires* a loop that is in no other one, with each array copied from another one of its type and
 extents, element by element. *Fails when* results would not be the source's
@@ -48,6 +49,7 @@ from polyopt.isl import (
 )
 from polyopt.transform.schedule.query import unknown
 from polyopt.transform.schedule.registry import transformation
+from polyopt.transform.source.shared_locals import with_shared_locals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -72,9 +74,10 @@ def double_buffer(scop: Scop, *arrays: str) -> Scop:
             raise unknown("array", name, [a.name for a in scop.arrays])
     for node in scop.nest:
         if isinstance(node, Loop):
-            found = copied_back(scop, node)
+            shared = with_shared_locals(scop, node)
+            found = copied_back(shared, node)
             if set(arrays) <= {s.array for s in found}:
-                return _Turns(scop, node, tuple(s for s in found if s.array in arrays)).program()
+                return _Turns(shared, node, tuple(s for s in found if s.array in arrays)).program()
     names = ", ".join(arrays)
     message = f"no loop copies {names} back from other arrays, element by element, in each step"
     raise InvalidOptionError(message, span=scop.array(arrays[0]).span)
@@ -82,7 +85,9 @@ def double_buffer(scop: Scop, *arrays: str) -> Scop:
 
 def copied_back(scop: Scop, node: Loop) -> list[Statement]:
     """The statements of a loop that alone copy to the same elements of an array, in each step,
-    what steps make in another one of its type and extents."""
+    what steps make in another one of its type and extents, as they are where the loop's locals are
+    one array for all steps."""
+    scop = with_shared_locals(scop, node)
     inside = [scop.statement(name) for name in statements_in(node)]
     made = {s.array for s in inside}
     found = [s for s in inside if _is_copy(scop, s) and _source(s) in made]

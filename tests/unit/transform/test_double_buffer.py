@@ -20,6 +20,7 @@ void steps(int T, int N, float a[N + 2]{arguments})
 {{
     {locals}
     for (int t = {first}; t < {last}; t++) {{
+        {own}
         for (int i = {low}; i <= N; i++)
             b[i] = {value};
         for (int i = 1; i <= N; i++)
@@ -36,6 +37,7 @@ FORMS = {
     "from any step": {"first": "2", "value": "a[i - 1] + t * a[i + 1]"},
     "ends anew": {"after": "if (N > 0) { a[0] = a[1] + 1; a[N + 1] = a[N]; }"},
     "in place": {"value": "3 * a[i] + 1"},
+    "each step's own": {"locals": "", "own": "float b[N + 2];"},
 }
 WAVE = """
 void wave(int T, int N, float old[N], float now[N])
@@ -79,7 +81,7 @@ void nests(int T, int N, const float from[N][N], float to[N][N])
 
 def program(**parts: str) -> po.Scop:
     usual = {
-        "arguments": "", "locals": "float b[N + 2];", "first": "0", "last": "T", "after": "",
+        "arguments": "", "locals": "float b[N + 2];", "own": "", "first": "0", "last": "T", "after": "",
         "value": "a[i - 1] + a[i + 1]", "low": "1", "back": "a[i] = b[i]",
     }  # fmt: skip
     return po.parse_c(STEPS.format(**usual | parts))
@@ -101,6 +103,12 @@ def test_nothing_is_copied_in_steps_that_take_turns():
     plan = po.Plan(program(**FORMS["in place"])).double_buffer("a")
     assert statements(plan) == ["b", "b_2", "b_left", "a_left"]
     assert [s.array for s in plan.scop.statements] == ["b", "a", "b", "a"]
+
+
+def test_an_array_of_each_step_is_one_for_all():
+    plan = po.Plan(program(**FORMS["each step's own"])).double_buffer("a")
+    assert statements(plan) == ["b_edge", "b", "b_2", "b_left", "a_left"]
+    assert plan.scop.array("b").private == 0
 
 
 def test_a_fixed_number_of_steps_leaves_none():
@@ -167,6 +175,7 @@ def test_steps_that_go_down_are_refused():
     text = STEPS.replace("t = {first}; t < {last}; t++", "t = T; t > 0; t--").format(
         arguments="",
         locals="float b[N + 2];",
+        own="",
         low="1",
         value="a[i] + t",
         back="a[i] = b[i]",

@@ -10,6 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.codegen.target import target
 from polyopt.errors import InvalidOptionError, ParallelCarriedError, VectorCarriedError
+from polyopt.transform.schedule.tree import loops_of
 
 ROWS = """void f(int N, int M, const double A[N][M], const double B[N][M], const double x[M],
               double y[N], double z[N]) {
@@ -94,7 +95,7 @@ def test_an_element_that_moves_with_the_loop_is_no_sum():
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("nothing", "no statement is called"), ("y_0", "no floating sum")]
+    ("name", "message"), [("nothing", "no statement is called"), ("y_0", "is no sum")]
 )
 def test_only_sums_can_be_free(name, message):
     with pytest.raises(InvalidOptionError, match=message):
@@ -249,7 +250,7 @@ def test_extremes_of_infinities_and_of_nan_alone(tmp_path):
     ],
 )
 def test_what_depends_on_its_order_is_no_extreme(value):
-    with pytest.raises(InvalidOptionError, match="no floating sum"):
+    with pytest.raises(InvalidOptionError, match="is no sum"):
         po.Plan(po.parse_c(EXTREMES % value)).reassociate("y_1")
 
 
@@ -286,3 +287,70 @@ def test_long_rows_are_added_up_in_parts(size, tmp_path):
     assert y.tolist() == (A @ x).tolist()
     assert z.tolist() == (1 - B @ x).tolist()
     assert "for all sizes" in str(plan.prove(code=True))
+
+
+WHOLE = """void f(int N, int M, const int A[N][M], int s[N], long t[1]) {{
+    t[0] = 0;
+    for (int i = 0; i < N; i++) {{
+        s[i] = {start};
+        for (int j = 0; j < M; j++)
+            s[i] = {update};
+    }}
+    for (int i = 0; i < N; i++)
+        t[0] += s[i];
+}}"""
+#: what updates of integers do -> how they begin, how C says it, and what NumPy makes of rows
+UPDATES = {
+    "+": (
+        "7",
+        "s[i] + A[i][j] * 65537",
+        lambda a: 7 + (a * np.int32(65537)).sum(1, dtype=np.int32),
+    ),
+    "-": ("7", "s[i] - A[i][j]", lambda a: 7 - a.sum(1, dtype=np.int32)),
+    "*": ("1", "s[i] * (2 * A[i][j] + 1)", lambda a: (2 * a + 1).prod(1, dtype=np.int32)),
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("size", [1, 9, 127, 128, 517])
+def test_reductions_of_integers_need_nobodys_leave(name, size, tmp_path):
+    start, update, expected = UPDATES[name]
+    scop = po.parse_c(WHOLE.format(start=start, update=update))
+    plan = po.auto(scop, sizes={"N": 100, "M": 4000}, target=replace(target("native"), cores=1))
+    assert ("reassociate", ("s_1",)) in [(move.name, move.args) for move in plan.moves]
+    proof = str(plan.prove())
+    assert "s.j: of integers, the same in any order: s_1" in proof
+    assert "equal up to" not in proof
+    a = np.random.default_rng(0).integers(-(2**31), 2**31, (5, size), dtype=np.int32)
+    s, t = plan.compile(cache=tmp_path)(A=a)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(s, expected(a).astype(np.int32))
+    assert t[0] == s.sum(dtype=np.int64)
+
+
+def test_threads_share_reductions_of_integers(tmp_path):
+    text = """void f(int N, const int a[N], int low[1], long t[1]) {
+        low[0] = a[0];
+        t[0] = 0;
+        for (int i = 0; i < N; i++)
+            t[0] += a[i];
+        for (int i = 0; i < N; i++)
+            low[0] = a[i] < low[0] ? a[i] : low[0];
+    }"""
+    plan = po.Plan(po.parse_c(text)).reassociate("t_1", "low_1")
+    for array in ("t", "low"):
+        plan = plan.split(f"{array}.i", 8).parallelize(f"{array}.i_tile").vectorize(f"{array}.i")
+    assert "t.i_tile: of integers, the same in any order: t_1" in str(plan.prove())
+    kernel = plan.compile(cache=tmp_path)
+    for size in SIZES:
+        a = np.random.default_rng(size).integers(-(2**31), 2**31, size, dtype=np.int32)
+        low, t = kernel(a=a, threads=2)
+        assert (low[0], t[0]) == (a.min(), a.sum(dtype=np.int64))
+
+
+def test_the_search_shares_sums_of_integers():
+    text = "void f(int N, const int a[N], long t[1]) {t[0] = 0; for (int i = 0; i < N; i++) t[0] += a[i];}"
+    plan = po.auto(
+        po.parse_c(text), sizes={"N": 4_000_000}, target=replace(target("native"), cores=2)
+    )
+    assert [loop.mark for loop in loops_of(plan.program.tree)] == ["parallel", "vector"]
