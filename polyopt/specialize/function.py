@@ -134,8 +134,10 @@ class JitFunction(InPlace, Generic[_P, _R]):
         return self._latest.kernel.source
 
     def explain(self, subject: str | None = None) -> Explanation:
-        """Why the latest signature's plan is as it is; see ``Plan.explain``."""
-        return self._latest.plan.explain(subject)
+        """Why the latest signature's plan is as it is, for the sizes of the call that it was made
+        for; see ``Plan.explain``."""
+        latest = self._latest
+        return latest.plan.explain(subject, sizes=latest.sizes)
 
     @property
     def _latest(self) -> Program:

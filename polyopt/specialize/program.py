@@ -43,6 +43,8 @@ class Program:
     read: ReadFunction
     plan: Plan
     kernel: Kernel
+    #: the sizes that the plan was made for: those of the call that it was compiled in
+    sizes: Mapping[str, int]
     #: a size that is an expression of others: its factors by size, and a constant
     equalities: tuple[tuple[str, Mapping[str, int], int], ...]
 
@@ -138,7 +140,7 @@ def compiled(function: Callable[..., object], call: Call, options: Options) -> P
             (name, *_linear(parse_value(read.sizes.params, text)))
             for name, text in read.sizes.texts.items()
         )
-    return Program(read, plan, kernel, equalities)
+    return Program(read, plan, kernel, sizes, equalities)
 
 
 def specialised(

@@ -37,3 +37,9 @@ def test_a_plan_that_does_not_fit_is_made_anew(monkeypatch, tmp_path):
     (file,) = (tmp_path / "plans").iterdir()
     KernelCache().keep_plan(file.name, b"no plan")
     np.testing.assert_allclose(fresh()(array), np.arange(1.0, 9.0))
+
+
+def test_a_plan_is_explained_for_the_sizes_of_its_call():
+    blur = fresh()
+    blur(np.arange(1234.0))
+    assert str(blur.explain()).startswith("blur  a_0=1234\n")
