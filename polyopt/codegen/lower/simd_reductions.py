@@ -61,8 +61,9 @@ def in_lanes(
 
 def _lanes_type(of: CType, operation: str) -> CType:
     """The type of partial results: of integers' sums and products one that wraps in C, too."""
-    wraps = isinstance(of, ScalarType) and of.kind == "int" and operation in STARTS
-    return TYPES[f"u{of.bits}"] if wraps else of
+    if isinstance(of, ScalarType) and of.kind == "int" and operation in STARTS:
+        return TYPES[f"u{of.bits}"]
+    return of
 
 
 def _operations(
