@@ -81,7 +81,7 @@ help:
 	@echo "make peers-nn  measure networks beside frameworks, rewrite docs/nn.*; PIECES='resnet50'"
 	@echo "make peers-winograd  Winograd's convolutions beside direct ones: docs/winograd.md"
 	@echo "make peers-attention  attention from 128 to 16,384 tokens: docs/attention.md; CASES='plain-128'"
-	@echo "make peers-int8  quantised networks beside ONNX Runtime: docs/quantized.md; MINUTES=60"
+	@echo "make peers-int8  quantised networks beside ONNX Runtime: docs/quantized.md; MINUTES=60, TIMES=1"
 	@echo "make models     forty networks beside PyTorch by three routes: docs/models.md; MODELS='vit gpt'"
 	@echo "make soak       random programs of two generators, then crowds; PROGRAMS=100000 HOURS=2 COMPILATIONS=10000"
 	@echo "                CLUSTER=tcp://... spreads them over dask workers"
@@ -439,7 +439,8 @@ $(INT8_STAMP): $(STAMP)
 	@touch $@
 
 peers-int8: $(INT8_STAMP)
-	@build/int8/bin/python -m tests.int8.page $(if $(MINUTES),--minutes $(MINUTES)) $(KINDS)
+	@$(if $(TIMES),$(ALONE) build/int8/bin/python -m tests.int8.times,\
+	  build/int8/bin/python -m tests.int8.page $(if $(MINUTES),--minutes $(MINUTES)) $(KINDS))
 
 # ONNX Runtime is that of the page before. Fails where an error is beyond its bound.
 peers-winograd: $(INT8_STAMP)

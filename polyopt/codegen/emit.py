@@ -24,6 +24,7 @@ from polyopt.ir.indices import index_arrays
 from polyopt.ir.integers import temp_bounds
 from polyopt.ir.types import F32, F64
 from polyopt.isl import budget
+from polyopt.transform.annotations.reassociate import is_rounded
 from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def _emit(
     function, nests = time_nests(function) if timed else (function, ())
     temps = temp_bounds(scop)
     wraps = any(needs_wrapv(s.value, temps[s.name]) for s in scop.statements)
+    wraps |= any(not is_rounded(scop.statement(name)) for name in program.reassociated)
     flags = ("-fwrapv",) if wraps else ()
     if any(loop.mark == "register_tile" for loop in loops_of(program.tree)):
         flags += KEEP_ACCUMULATORS

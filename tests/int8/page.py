@@ -31,6 +31,9 @@ import polyopt as po
 from .models import resnet
 
 KEPT = Path("build/int8-results")
+PAGE = Path("docs/quantized.md")
+#: the page's second part, which tests.int8.times makes
+TIMES = "## Times"
 #: name of a model -> side of its images, blocks of each stage, widths of stages, images
 MODELS = {
     "small": (64, 1, (16, 32, 64, 128), 8),
@@ -88,7 +91,9 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
     rows = {n: json.loads((KEPT / f"{n}.json").read_text())
             for n in wanted if (KEPT / f"{n}.json").exists()}  # fmt: skip
-    Path("docs/quantized.md").write_text(page(rows, wanted))
+    _, title, times = PAGE.read_text(encoding="utf-8").partition(TIMES)
+    made = page(rows, wanted) + (f"\n{title}{times}" if title else "")
+    PAGE.write_text(made, encoding="utf-8")
     return max((row["layer_steps"] or 0) > 1 for row in rows.values())
 
 

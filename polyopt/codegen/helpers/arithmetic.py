@@ -39,7 +39,7 @@ HELPERS = {
 #: ``min`` and ``max`` give the second operand when either is NaN, as x86's instructions do.
 _INTEGER = {
     "min": "($type a, $type b) {\n    return a < b ? a : b;\n}",
-    "max": "($type a, $type b) {\n    return a > b ? a : b;\n}",
+    "max": "($type a, $type b) {\n    return a < b ? b : a;\n}",
     "abs": "($type a) {\n    return a < 0 ? -a : a;\n}",
     "floordiv": (
         "($type a, $type b) {\n"
@@ -52,7 +52,7 @@ _INTEGER = {
 }  # fmt: skip
 _FLOAT = {
     "min": _INTEGER["min"],
-    "max": _INTEGER["max"],
+    "max": "($type a, $type b) {\n    return a > b ? a : b;\n}",
     "floordiv": (
         "($type a, $type b) {\n"
         "    $type r = $fmod(a, b);\n"

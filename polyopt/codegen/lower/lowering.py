@@ -309,7 +309,8 @@ class _Lowering:
             self._kind(loop, mark, step, c_trips(start, end) if mark == "parallel" else None),
             self._buffers_at(loop.name, allocated=True),
         )
-        return in_lanes(plain, self.program, loop, self.symbols)
+        wrapv = not self.hosts.is_given
+        return in_lanes(plain, self.program, loop, self.symbols, wrapv=wrapv)
 
     def _kind(
         self, loop: PlanLoop, mark: str, step: int, trips: c.Expr | None

@@ -42,7 +42,6 @@ from polyopt.transform.schedule.tree import PlanLoop, ScheduledStatement, copies
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from polyopt.isl import BasicSet, Constraint
     from polyopt.transform.schedule.program import ScheduledProgram
 
 #: accumulators of a block: more do not fit any machine's registers
@@ -158,8 +157,6 @@ def nest_of(program: ScheduledProgram, loop: PlanLoop) -> Nest | None:
     sides = box.constant_extents if box is not None else None
     if box is None or sides is None or any(stride != 1 for stride in box.strides):
         return None
-    lanes = path[-1].width
-    sides = (*sides[:-1], (sides[-1] + lanes - 1) // lanes * lanes)  # part of a vector is one
     copy = program.copies[names[0]]
     context = program.scop.context
     return Nest(copy, loop, path, outer, block - outer, times, box.offsets, sides, context)
@@ -224,30 +221,16 @@ def _is_apart(nest: Nest, target: Sequence[PwAff]) -> bool:
     return element.as_map().intersect_domain(places).is_injective()
 
 
-def _is_one_loop(nest: Nest, full: Set, target: Operand) -> bool:
+def _is_one_loop(nest: Nest, full: Set) -> bool:
     """Whether C has the sums of a block as one statement, and subscripts of its elements that name
-    no loop of the sums: ``{ [t, k] }`` is in one piece, and the loops that choose elements tell
-    nothing of those of the sums, whatever the other loops are."""
-    start, count = nest.outer, nest.reductions
-    loops = nest.path[start : start + count]
-    pieces = full.coalesce().get_basic_sets()
-    if any(loop.mark == "unroll" for loop in loops) or len(pieces) != 1:
+    no loop of the sums: ``{ [t, k] }`` is in one piece, and tells nothing of one from the other."""
+    blocks = full.project_out(dim_type.set, nest.outer, nest.reductions)
+    blocks = blocks.insert_dims(dim_type.set, nest.outer, nest.reductions)
+    sums = full.project_out(dim_type.set, 0, nest.outer).insert_dims(dim_type.set, 0, nest.outer)
+    loops = nest.path[nest.outer : nest.outer + nest.reductions]
+    if any(loop.mark == "unroll" for loop in loops) or not blocks.intersect(sums).is_subset(full):
         return False
-    blocks = full.project_out(dim_type.set, start, count).insert_dims(dim_type.set, start, count)
-    sums = full.project_out(dim_type.set, 0, start).insert_dims(dim_type.set, 0, start)
-    if blocks.intersect(sums).is_subset(full):
-        return True
-    if any(e.involves_dims(dim_type.set, start, count) for e in _equalities(pieces[0])):
-        return False
-    sums = full
-    for level in range(start):
-        if any(form.involves_dims(dim_type.in_, level, 1) for form in target.index):
-            sums = sums.project_out(dim_type.set, level, 1).insert_dims(dim_type.set, level, 1)
-    return blocks.intersect(sums).is_subset(full)
-
-
-def _equalities(piece: BasicSet) -> Iterator[Constraint]:
-    return (c for c in piece.affine_hull().get_constraints() if c.is_equality())
+    return len(full.coalesce().get_basic_sets()) == 1
 
 
 def _whole(
@@ -258,10 +241,11 @@ def _whole(
     present = nest.times.project_out(dim_type.set, start, count)
     if not present.is_subset(full) or not _block(nest, full).is_subset(nest.times):
         return None
+    if not _is_one_loop(nest, full):
+        return None
     core = _space(program, f"{nest.copy.name}#core", start)
-    load = Load(assignment.type, assignment.buffer, assignment.index)
-    target = _operand(load, onto, _first(nest, core), _box(nest, full))
-    return target if target is not None and _is_one_loop(nest, full, target) else None
+    target = Load(assignment.type, assignment.buffer, assignment.index)
+    return _operand(target, onto, _first(nest, core), _box(nest, full))
 
 
 def _operands(

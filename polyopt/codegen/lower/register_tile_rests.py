@@ -7,11 +7,8 @@ relation: ``{ C[d] -> [t, k, b] }`` is divided by ``{ [t] }``: per loop of the b
 its full extent, and the others. A loop over zeros right before the nest is divided with it, so
 that each part starts from them.
 
-Where operands have room for whole blocks at the border, the partial tiles along a loop are one
-part, whatever they are along loops inside it: what they have too much is computed and not stored.
-Full tiles then load and store elements themselves.
-
-*Requires* parts that all make blocks. *Does not apply* elsewhere: the program then stays as it is.
+*Requires* a nest whose operands have no room for whole blocks at the border, and parts that all
+make blocks. *Does not apply* elsewhere: the program then stays as it is.
 """
 
 from __future__ import annotations
@@ -47,13 +44,8 @@ def with_rests(program: ScheduledProgram) -> ScheduledProgram:
     for loop in loops_of(program.tree):
         if loop.mark == "register_tile":
             nest = nest_of(program, find_loop(program, loop.name))
-            if nest is None:
-                continue
-            found = block_of(program, nest)
-            if found is None:
+            if nest is not None and block_of(program, nest) is None:
                 program = _in_parts(program, nest) or program
-            elif found[0].whole is None:
-                program = _full_apart(program, nest) or program
     return program
 
 
@@ -77,38 +69,8 @@ def _in_parts(program: ScheduledProgram, nest: Nest) -> ScheduledProgram | None:
     return None
 
 
-def _full_apart(program: ScheduledProgram, nest: Nest) -> ScheduledProgram | None:
-    """The program with the full tiles of a nest apart from all others; ``None`` where that does not
-    spare their elements a copy."""
-    tiles, ways = _ways(nest)
-    parts: list[Set] = []
-    for full, partial in ways:
-        parts.append(tiles.intersect(partial))
-        tiles = tiles.intersect(full)
-    parts = [part.coalesce() for part in (tiles, *parts) if not part.is_empty()]
-    if tiles.is_empty() or not 1 < len(parts) <= _MOST_PARTS:
-        return None
-    made, loops = _divided(program, nest, parts)
-    nests = [nest_of(made, find_loop(made, loop)) for loop in loops]
-    blocks = [block_of(made, nest) if nest is not None else None for nest in nests]
-    if None in blocks or blocks[0] is None or blocks[0][0].whole is None:
-        return None
-    return made
-
-
 def _parts(nest: Nest) -> Iterator[Set]:
     """``{ [t] }`` of tiles that have the same loops of full extent: first those that have all."""
-    _, ways = _ways(nest)
-    for chosen in product((0, 1), repeat=len(ways)):
-        part = ways[0][chosen[0]]
-        for way, which in zip(ways[1:], chosen[1:], strict=True):
-            part = part.intersect(way[which])
-        if not part.is_empty():
-            yield part.coalesce()
-
-
-def _ways(nest: Nest) -> tuple[Set, list[tuple[Set, Set]]]:
-    """``{ [t] }``: all tiles; and per loop those of its full extent, and the others."""
     blocks = nest.times.project_out(dim_type.set, nest.outer, nest.reductions)
     tiles = blocks.project_out(dim_type.set, nest.outer, len(nest.extents))
     ways: list[tuple[Set, Set]] = []
@@ -119,7 +81,12 @@ def _ways(nest: Nest) -> tuple[Set, list[tuple[Set, Set]]]:
         length = _length(along)
         full = length.eq_set(affine_constant(length.get_space().domain(), extent))
         ways.append((tiles.intersect(full).coalesce(), tiles.subtract(full).coalesce()))
-    return tiles, ways
+    for chosen in product((0, 1), repeat=len(ways)):
+        part = ways[0][chosen[0]]
+        for way, which in zip(ways[1:], chosen[1:], strict=True):
+            part = part.intersect(way[which])
+        if not part.is_empty():
+            yield part.coalesce()
 
 
 def _length(along: Set) -> PwAff:

@@ -11,28 +11,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Symbol, Var
+from polyopt.codegen.ast.expr import Symbol, Var, scalar
 from polyopt.codegen.ast.nodes import Assign, Block, Simd, assigns_in
-from polyopt.codegen.lower.accumulator_expansion import STARTS, expanded
+from polyopt.codegen.lower.accumulator_expansion import expanded
 from polyopt.codegen.passes.scalar_replacement import in_local
-from polyopt.ir.types import TYPES, ScalarType
 from polyopt.transform.annotations.reassociate import sums_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from polyopt.codegen.ast.expr import CType
     from polyopt.codegen.ast.nodes import For
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop
 
 
 def in_lanes(
-    made: For, program: ScheduledProgram, loop: PlanLoop, symbols: Mapping[str, Symbol]
+    made: For,
+    program: ScheduledProgram,
+    loop: PlanLoop,
+    symbols: Mapping[str, Symbol],
+    *,
+    wrapv: bool,
 ) -> For | Block:
     """A plan's loop as it was lowered, with each element that it adds up in a local.
 
-    ``symbols`` are those of arrays and buffers.
+    ``symbols`` are those of arrays and buffers. Without ``wrapv`` sums of integers, which may
+    overflow, are not joined by statements of their own.
     """
     if not isinstance(made.kind, Simd):
         return made
@@ -48,7 +52,7 @@ def in_lanes(
     for target, assign in targets.items():
         assert assign.buffer is not None
         operation = operations[assign.buffer]
-        local = Symbol(f"{assign.buffer.hint}_sum", _lanes_type(target.type, operation))
+        local = Symbol(f"{assign.buffer.hint}_sum", target.type)
         before.append(Assign(Var(local), target, declares=True))
         after.append(Assign(target, Var(local)))
         body = in_local(body, target, local)
@@ -56,14 +60,9 @@ def in_lanes(
     if not targets:
         return made
     made = replace(made, body=body, kind=replace(made.kind, sums=sums))
-    return Block((*before, *expanded(made), *after), scoped=True)
-
-
-def _lanes_type(of: CType, operation: str) -> CType:
-    """The type of partial results: of integers' sums and products one that wraps in C, too."""
-    if isinstance(of, ScalarType) and of.kind == "int" and operation in STARTS:
-        return TYPES[f"u{of.bits}"]
-    return of
+    overflows = not all(scalar(local.type).is_float for _, local in sums)
+    parts = expanded(made) if wrapv or not overflows else (made,)
+    return Block((*before, *parts, *after), scoped=True)
 
 
 def _operations(

@@ -81,7 +81,7 @@ def sums_in(program: ScheduledProgram, loop: PlanLoop) -> Mapping[str, str]:
     how partial sums are joined.
 
     Lanes have one element each all along the loop; threads may share a whole array of them, which
-    nothing else in the loop touches.
+    nothing else in the loop touches. Partial results of an array are joined in one way.
     """
     if loop.mark not in {"vector", "parallel"} or not program.reassociated:
         return {}
@@ -93,7 +93,16 @@ def sums_in(program: ScheduledProgram, loop: PlanLoop) -> Mapping[str, str]:
         known = accumulation(copy.statement)
         if known is not None and (loop.mark == "parallel" or _has_one(program, name, loop)):
             found[name] = known[0]
+    found = _joined_alike(program, found)
     return found if loop.mark == "vector" else _untouched(program, loop, found)
+
+
+def _joined_alike(program: ScheduledProgram, found: Mapping[str, str]) -> dict[str, str]:
+    """Those of some sums whose arrays are updated by one operation alone."""
+    ways: dict[str, set[str]] = {}
+    for name, operation in found.items():
+        ways.setdefault(program.copies[name].statement.array, set()).add(operation)
+    return {n: o for n, o in found.items() if len(ways[program.copies[n].statement.array]) == 1}
 
 
 def _has_one(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
@@ -105,7 +114,7 @@ def _has_one(program: ScheduledProgram, copy: str, loop: PlanLoop) -> bool:
 def _untouched(
     program: ScheduledProgram, loop: PlanLoop, found: Mapping[str, str]
 ) -> dict[str, str]:
-    """Those of some sums whose arrays nothing else in a loop touches, each joined in one way."""
+    """Those of some sums whose arrays nothing else in a loop touches."""
     writes, reads = program.touches_in({*loop.copies})
     others = {
         touch.access.array
@@ -113,8 +122,6 @@ def _untouched(
         if touch.host not in found or touch.scratch is not None or not _is_own(program, touch)
     }
     arrays = {name: program.copies[name].statement.array for name in found}
-    joined = {(arrays[name], operation) for name, operation in found.items()}
-    others |= {a for a, operation in joined if any(a == b and operation != o for b, o in joined)}
     return {name: found[name] for name, array in arrays.items() if array not in others}
 
 

@@ -60,12 +60,6 @@ def test_products_are_equal_bit_for_bit(sizes: tuple[int, int, int], packing: st
     assert np.array_equal(c, wanted)
 
 
-def test_full_tiles_are_loaded_and_stored_where_they_are_beside_partial_ones() -> None:
-    source = blocked(PRODUCT).emit().source.partition("*/")[2]
-    loaded = [part.partition("[")[0] for part in source.split("f32x4 C_block_0_0 = ")[1:]]
-    assert loaded == [f"*(f32x4_at *)&{place}" for place in ("C", "C_block", "C_block")]
-
-
 @pytest.mark.parametrize("n", [1, 4, 8, 9, 21])
 def test_edges_of_a_triangle_are_loops_of_their_own(n: int) -> None:
     rng = np.random.default_rng(n)

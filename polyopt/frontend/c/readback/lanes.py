@@ -32,7 +32,9 @@ _SUMS = re.compile(r"omp simd( reduction\([+*] : \w+\))+")
 #: a pragma and a loop
 _LOOP = 2
 #: what a part of a sum, or of a product, begins with
-_STARTS = {"+": "0.0", "*": "1.0"}
+_STARTS = {"+": "0", "*": "1"}
+#: how C says that such a number is of a type: int and its like else
+_SUFFIXES = {"double": ".0", "float": ".0f", "uint32_t": "u", "uint64_t": "u"}
 #: what joins lanes -> the sign of the numbers of which it keeps the greater
 EXTREMES = {"max_or_nan": 1, "min_or_nan": -1}
 #: a number kept, another, and which one is to be left; of a NaN that comes either
@@ -146,7 +148,8 @@ def _in_parts(
         for op, name in sums:
             new = next(own)
             copied = [renamed(item, name, new) for item in copied]
-            declared.append(f"{types[name]} {new} = {_STARTS[op]}{'f' * (types[name] == 'float')}")
+            start = _STARTS[op] + _SUFFIXES.get(types[name], "")
+            declared.append(f"{types[name]} {new} = {start}")
             joined.append(f"{name} = {name} {op} {new}")
             clauses.append(f"reduction({op} : {new})")
         bodies.append(copied)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: what helpers return, as the parser's printer writes it
 _MEANINGS = {
     "min": "(a < b) ? (a) : (b)",
-    "max": "(a > b) ? (a) : (b)",
+    "max": "(a < b) ? (b) : (a)",
     "floordiv": "(a / b) - (((a % b) != 0) & ((a < 0) != (b < 0)))",
 }
 

@@ -27,7 +27,7 @@ _PRAGMAS = (
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
-    re.compile(r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max_or_nan|min_or_nan) : \w+\))*"),
+    re.compile(r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max|min|max_or_nan|min_or_nan) : \w+\))*"),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
 #: how often ``name = name + value`` names its sum
@@ -102,7 +102,7 @@ def _odd_sums(loop: c_ast.For, pragma: str) -> str:
     found = re.findall(r"reduction\((\S+) : (\w+)\)", pragma)
     sums = {name: operation for operation, name in found}
     for name, operation in sums.items():
-        check = is_extreme if operation in EXTREMES else _is_update
+        check = _CHECKS.get(operation, _is_update)
         updates = [node for node in nodes(loop.stmt) if check(node, name, operation)]
         if _uses(loop, name) != sum(_uses(node, name) for node in updates):
             return f"such use of {name} among lanes that are joined by {operation}"
@@ -112,6 +112,17 @@ def _odd_sums(loop: c_ast.For, pragma: str) -> str:
     if sums and shared - sums.keys():
         return f"such use of {min(shared - sums.keys())} among lanes that add up others"
     return ""
+
+
+def _is_extreme_of_integers(node: c_ast.Node, name: str, operation: str) -> bool:
+    """Whether a node is ``name = max_i32(name, value)``, or its like."""
+    if not isinstance(node, c_ast.Assignment) or text_of(node.lvalue) != name or node.op != "=":
+        return False
+    call = node.rvalue
+    if not isinstance(call, c_ast.FuncCall) or _uses(node, name) != _ONCE_EACH_SIDE:
+        return False
+    named = re.fullmatch(rf"{operation}_[iu]\d+", text_of(call.name))
+    return bool(named) and name in [text_of(part) for part in call.args.exprs]
 
 
 def _uses(node: c_ast.Node, name: str) -> int:
@@ -129,12 +140,19 @@ def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
     value = node.rvalue
     if not isinstance(value, c_ast.BinaryOp):
         return False
-    left, right = text_of(value.left) == name, text_of(value.right) == name
+    left, right = (text_of(_as_wide(side)) == name for side in (value.left, value.right))
     if left == right or _uses(node, name) != _ONCE_EACH_SIDE:
         return False
     if value.op == "-":
         return operation == "+" and left
     return value.op == operation and (left or right)
+
+
+def _as_wide(node: c_ast.Node) -> c_ast.Node:
+    """An operand without a cast that keeps all of it, or all that an update of it is stored as."""
+    if isinstance(node, c_ast.Cast) and text_of(node.to_type) in {"uint32_t", "uint64_t"}:
+        return node.expr
+    return node
 
 
 def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
@@ -166,3 +184,10 @@ def _qualities(node: c_ast.Node) -> list[str]:
     found = list(getattr(node, "quals", None) or [])
     inner = getattr(node, "type", None)
     return found + _qualities(inner) if isinstance(inner, c_ast.Node) else found
+
+
+#: what an update has to be, by what joins lanes
+_CHECKS = {
+    **dict.fromkeys(EXTREMES, is_extreme),
+    **dict.fromkeys(("max", "min"), _is_extreme_of_integers),
+}
