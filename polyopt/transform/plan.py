@@ -281,7 +281,8 @@ class Plan(PlanEditing, PlanRewrites, PlanQueries):
         return self._apply(store_nontemporal, *arrays, past=past)
 
     def reassociate(self, *statements: str) -> Plan:
-        """Free the order of floating sums, for vector and parallel loops: they round otherwise."""
+        """Free the order of reductions, for vector and parallel loops: of floats they round
+        otherwise, of integers they are the same in any order."""
         return self._apply(reassociate, *statements)
 
     # -- what it is -------------------------------------------------------------------------

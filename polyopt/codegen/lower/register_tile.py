@@ -116,7 +116,7 @@ class RegisterBlock:
         type_ = self.assignment.type
         there = tuple(index_of(named(x, name)) for x in self.target)
         here = tuple(index_of(named(x, name)) for x in self.inside)
-        if name == self.fill:
+        if name.startswith(self.fill):
             value = Load(type_, self.assignment.buffer, there)
             return LoweredStatement(self.buffer, here, value, ())
         return LoweredStatement(self.assignment.buffer, there, Load(type_, self.buffer, here), ())

@@ -354,3 +354,31 @@ def test_the_search_shares_sums_of_integers():
         po.parse_c(text), sizes={"N": 4_000_000}, target=replace(target("native"), cores=2)
     )
     assert [loop.mark for loop in loops_of(plan.program.tree)] == ["parallel", "vector"]
+
+
+@pytest.mark.parametrize(
+    "type_", ["unsigned char", "short", "unsigned short", "int", "unsigned", "long"]
+)
+def test_the_check_of_the_code_sees_reductions_of_integers(type_):
+    text = f"""void f(int N, const {type_} a[N], {type_} s[1], {type_} p[1], {type_} m[1]) {{
+        s[0] = 3; p[0] = 3; m[0] = 3;
+        for (int i = 0; i < N; i++) s[0] -= a[i];
+        for (int i = 0; i < N; i++) p[0] *= a[i];
+        for (int i = 0; i < N; i++) m[0] = a[i] > m[0] ? a[i] : m[0];
+    }}"""
+    plan = po.auto(po.parse_c(text), sizes={"N": 5000}, target=replace(target("native"), cores=1))
+    assert plan.emit().source.count("#pragma omp simd reduction") == 7
+    assert "for all sizes (3 claims)" in str(plan.prove(code=True))
+
+
+def test_two_operations_on_one_array_are_no_lanes(tmp_path):
+    text = """void f(int N, const double a[N], double t[2]) {
+        t[0] = 0; t[1] = 1;
+        for (int i = 0; i < N; i++) { t[0] += a[i]; t[1] *= a[i]; }
+    }"""
+    plan = po.Plan(po.parse_c(text)).reassociate("t_2", "t_3")
+    with pytest.raises(VectorCarriedError):
+        plan.vectorize("t.i")
+    a = np.random.default_rng(0).uniform(0.9, 1.1, 300)
+    found = po.auto(plan.scop, sizes={"N": 5000}, reassociate=True).compile(cache=tmp_path)(a=a)
+    np.testing.assert_allclose(found, [a.sum(), a.prod()], rtol=1e-12)

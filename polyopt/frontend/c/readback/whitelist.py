@@ -27,7 +27,9 @@ _PRAGMAS = (
     # each iteration adds its part in the order of all
     re.compile(r"omp parallel for num_threads\(threads\) schedule\(dynamic, 1\) ordered"),
     re.compile(r"omp ordered"),
-    re.compile(r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max|min|max_or_nan|min_or_nan) : \w+\))*"),
+    re.compile(
+        r"omp simd( safelen\(\d+\))?( reduction\(([+*]|max|min|max_or_nan|min_or_nan) : \w+\))*"
+    ),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
 #: how often ``name = name + value`` names its sum
