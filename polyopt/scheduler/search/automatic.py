@@ -83,9 +83,9 @@ def auto(  # noqa: PLR0913  (an option each)
     is then taken whatever it costs: ``"min"``, ``"smart"``, ``"max"``, ``"hybrid"`` (see
     ``Plan.reschedule``).
 
-    With ``reassociate`` floating sums may be added up in any order, as those of integers always
-    are: they become vector loops, or are shared by threads in blocks. Results differ from the source's by rounding, and are the
-    same for each number of threads. The proof names them.
+    With ``reassociate`` floating sums may be added up in any order, as those of integers are
+    without: they become vector loops, or are shared by threads in blocks. Results differ from the
+    source's by rounding, and are the same for each number of threads. The proof names them.
 
     ``wait_policy`` is OpenMP's. With ``"passive"`` threads may sleep when a call comes, and only
     loops that take longer than waking them are shared; with ``"active"`` they spin, as between the
