@@ -85,8 +85,12 @@ def main(arguments: list[str]) -> int:
 def measured(name, batch, threads, seconds, *, untimed) -> list[dict[str, object]]:
     """Rows of a model at a batch: a time for each variant and number of threads."""
     given = inputs(name, batch)
-    with torch.no_grad():
-        expected = flattened(example(name)[0](*given))[0].numpy()
+    try:
+        with torch.no_grad():
+            expected = flattened(example(name)[0](*given))[0].numpy()
+    except RuntimeError:  # its inputs have no dimension in common
+        why = "the model takes no batch"
+        return [{"model": name, "batch": batch, "variant": OURS, "why": why}]
     file = exported(name, batch)
     rows = []
     with contextlib.ExitStack() as processes:
