@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyopt.errors import TypeMismatchError, UnsupportedError
+from polyopt.frontend.arrays.functions.composed import COMPOSED
 from polyopt.frontend.arrays.functions.integers import operation
 from polyopt.frontend.arrays.grid import strong
 from polyopt.frontend.complex_values import Complex, as_element, call_complex, imaginary_part
@@ -156,10 +157,6 @@ def _same(x: Value) -> Value:
     return x
 
 
-def _scaled(factor: float, x: Value) -> Value:
-    return binary("mul", x, Number(factor))
-
-
 def _absolute(x: Value) -> Value:
     return strong(x) if type_of(x) == BOOL else strong(absolute(x))
 
@@ -178,6 +175,7 @@ def where(test: Value, a: Value, b: Value) -> Value:
 
 #: each function with its number of arguments (negative: at least so many)
 _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
+    **COMPOSED,
     np.maximum: (2, maximum),
     np.minimum: (2, minimum),
     np.fmax: (2, _fmax),
@@ -199,8 +197,6 @@ _OWN: dict[object, tuple[int, Callable[..., Value]]] = {
     np.conj: (1, strong),
     np.angle: (1, _direction),
     np.logical_xor: (2, _xor),
-    np.deg2rad: (1, partial(_scaled, math.pi / 180)),
-    np.rad2deg: (1, partial(_scaled, 180 / math.pi)),
     max: (-2, _python_extreme("max", "gt")),
     min: (-2, _python_extreme("min", "lt")),
 }

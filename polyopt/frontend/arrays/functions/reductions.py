@@ -253,6 +253,10 @@ def _min(call: Call) -> Any:  # noqa: ANN401
     return _extreme(call, minimum)
 
 
+def _ptp(call: Call) -> Any:  # noqa: ANN401
+    return call.read.elementwise(partial(binary, "sub"), [_max(call), _min(call)], call.node)
+
+
 def _truths(call: Call, start: bool, join: Callable[[Value, Value], Value]) -> Any:  # noqa: ANN401, FBT001
     found = _reduction(call)
     if found is None:
@@ -313,10 +317,18 @@ def _argmin(call: Call) -> Any:  # noqa: ANN401
 
 
 def _cumsum(call: Call) -> Grid:
+    return _running(call, "add")
+
+
+def _cumprod(call: Call) -> Grid:
+    return _running(call, "mul")
+
+
+def _running(call: Call, operation: str) -> Grid:
     grid = call.array("a")
     axes = call.axes("axis", grid.rank)
     if len(axes) != 1:
-        raise UnsupportedError("a running sum over several axes", hint="give an axis")
+        raise UnsupportedError("a running result over several axes", hint="give an axis")
     read, axis = call.read, axes[0]
     kind = call.type("dtype") or sum_type(grid.type(read.scope.space))
     placed = read.statements.temp(kind, grid.shape, call.node)
@@ -333,7 +345,7 @@ def _cumsum(call: Call) -> Grid:
     with read.statements.loops(grid.shape, firsts) as (index, space):
         before = list(index)
         before[axis] = index[axis].sub(affine_constant(space, 1))
-        value = binary("add", placed.at(before, space), as_element(kind, grid.at(index, space)))
+        value = binary(operation, placed.at(before, space), as_element(kind, grid.at(index, space)))
         read.statements.emit(placed, index, value, call.node)
     return placed
 
@@ -423,6 +435,9 @@ FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.argmax: ("a axis keepdims", _argmax),
     np.argmin: ("a axis keepdims", _argmin),
     np.cumsum: ("a axis dtype", _cumsum),
+    np.cumprod: ("a axis dtype", _cumprod),
+    np.ptp: ("a axis keepdims", _ptp),
+    np.average: ("a axis keepdims", _mean),
     np.linalg.norm: ("x", _norm),
     np.add.at: ("a indices b", _add_at),
     sum: ("a start", _python_sum),
@@ -441,4 +456,5 @@ METHODS: Mapping[str, tuple[str, Handler]] = {
     "argmax": ("axis keepdims", _argmax),
     "argmin": ("axis keepdims", _argmin),
     "cumsum": ("axis dtype", _cumsum),
+    "cumprod": ("axis dtype", _cumprod),
 }

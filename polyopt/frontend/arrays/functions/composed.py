@@ -1,0 +1,187 @@
+"""NumPy's functions of single elements that are made of others.
+
+``log(1 + x)`` and ``exp(x) - 1`` of a small ``x`` lose what rounding takes from ``1 + x``; the
+error is put right by a quotient of two numbers with that error (W. Kahan, in HP-15C Advanced
+Functions Handbook, 1982).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyopt.errors import TypeMismatchError
+from polyopt.frontend.arrays.grid import strong
+from polyopt.frontend.functions import absolute, float_call
+from polyopt.frontend.values import (
+    Number,
+    Value,
+    binary,
+    compare,
+    either,
+    negative,
+    select,
+    type_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: of these a number's neighbours are further apart than 1
+_LARGE = 1e30
+#: beyond this, ``exp(x) - 1`` loses nothing
+_FAR = 0.5
+#: from here on ``exp(x)`` is taken as a square: half of it is finite where it is not
+_SQUARED = {32: 88.0, 64: 709.0}
+#: what ``np.sinc`` takes for zero
+_NEARLY_ZERO = 1e-20
+
+
+def _number(value: float) -> Number:
+    return Number(value)
+
+
+def _log1p(x: Value) -> Value:
+    raised = binary("add", _number(1.0), x)
+    log = float_call("log", [raised])
+    less = binary("sub", raised, _number(1.0))
+    exact = binary("mul", log, binary("truediv", x, less))
+    plain = select(compare("gt", x, _number(_LARGE)), log, exact)
+    return strong(select(compare("eq", raised, _number(1.0)), _as_float(x), plain))
+
+
+def _expm1(x: Value) -> Value:
+    raised = float_call("exp", [x])
+    less = binary("sub", raised, _number(1.0))
+    exact = binary("truediv", binary("mul", less, x), float_call("log", [raised]))
+    far = either(compare("lt", x, _number(-_FAR)), compare("gt", x, _number(_FAR)))
+    is_one = compare("eq", raised, _number(1.0))
+    return strong(select(is_one, _as_float(x), select(far, less, exact)))
+
+
+def _sinh(x: Value) -> Value:
+    size = strong(absolute(x))
+    less = _expm1(size)
+    grown = binary("add", less, binary("truediv", less, binary("add", less, _number(1.0))))
+    near = binary("mul", _number(0.5), grown)
+    found = _unless_large(size, near)
+    return strong(select(compare("lt", x, _number(0.0)), negative(found), _with_zero(x, found)))
+
+
+def _cosh(x: Value) -> Value:
+    size = strong(absolute(x))
+    power = float_call("exp", [size])
+    half = _number(0.5)
+    near = binary("add", binary("mul", half, power), binary("truediv", half, power))
+    return strong(_unless_large(size, near))
+
+
+def _unless_large(size: Value, near: Value) -> Value:
+    """Half of ``exp(size)``, as a product of two roots, where it alone is not finite."""
+    root = float_call("exp", [binary("mul", _number(0.5), size)])
+    large = binary("mul", binary("mul", _number(0.5), root), root)
+    limit = _number(_SQUARED[type_of(near).computed.bits])
+    return select(compare("gt", size, limit), large, near)
+
+
+def _with_zero(x: Value, found: Value) -> Value:
+    """What is odd keeps the sign of a zero."""
+    return select(compare("eq", x, _number(0.0)), _as_float(x), found)
+
+
+def _hypot(a: Value, b: Value) -> Value:
+    a, b = (strong(absolute(_as_float(side))) for side in (a, b))
+    most = select(either(compare("lt", a, b), compare("ne", b, b)), b, a)
+    least = select(compare("lt", a, b), a, b)
+    share = binary("truediv", least, most)
+    root = float_call("sqrt", [binary("add", _number(1.0), binary("mul", share, share))])
+    found = select(compare("eq", most, _number(0.0)), most, binary("mul", most, root))
+    infinite = either(*(compare("eq", side, _number(math.inf)) for side in (a, b)))
+    return strong(select(infinite, _number(math.inf), found))
+
+
+def _logaddexp(a: Value, b: Value) -> Value:
+    apart = strong(absolute(binary("sub", a, b)))
+    most = select(compare("lt", a, b), b, a)
+    sum_ = binary("add", most, _log1p(float_call("exp", [negative(apart)])))
+    alike = binary("add", a, _number(math.log(2)))
+    return strong(select(compare("eq", a, b), alike, sum_))
+
+
+def _arctan(x: Value) -> Value:
+    return float_call("atan2", [x, _number(1.0)])
+
+
+def _arcsin(x: Value) -> Value:
+    return float_call("atan2", [x, _leg(x)])
+
+
+def _arccos(x: Value) -> Value:
+    return float_call("atan2", [_leg(x), x])
+
+
+def _leg(x: Value) -> Value:
+    """``sqrt(1 - x * x)``, right where ``x`` is nearly 1."""
+    one = _number(1.0)
+    return float_call("sqrt", [binary("mul", binary("sub", one, x), binary("add", one, x))])
+
+
+def _heaviside(x: Value, middle: Value) -> Value:
+    above = select(compare("eq", x, _number(0.0)), _as_float(middle), _number(1.0))
+    found = select(compare("lt", x, _number(0.0)), _number(0.0), above)
+    return strong(select(compare("ne", x, x), _as_float(x), found))
+
+
+def _nan_to_num(x: Value) -> Value:
+    kind = type_of(x)
+    if not kind.is_float:
+        return strong(x)
+    most = float(np.finfo(kind.dtype).max)
+    above = select(compare("gt", x, _number(most)), _number(most), x)
+    found = select(compare("lt", x, _number(-most)), _number(-most), above)
+    return strong(select(compare("ne", x, x), _number(0.0), found))
+
+
+def _sinc(x: Value) -> Value:
+    nearly = select(compare("eq", x, _number(0.0)), _number(_NEARLY_ZERO), _as_float(x))
+    angle = binary("mul", _number(math.pi), nearly)
+    return strong(binary("truediv", float_call("sin", [angle]), angle))
+
+
+def _reciprocal(x: Value) -> Value:
+    if not type_of(x).is_float:
+        message = "np.reciprocal of integers divides them as integers"
+        raise TypeMismatchError(message, hint="write 1 / x, or cast it to a float first")
+    return strong(binary("truediv", _number(1.0), x))
+
+
+def _as_float(x: Value) -> Value:
+    """A number in the type that NumPy computes functions of it in."""
+    return x if type_of(x).is_float else binary("truediv", x, _number(1.0))
+
+
+def _scaled(factor: float, x: Value) -> Value:
+    return strong(binary("mul", x, _number(factor)))
+
+
+#: each function with its number of arguments
+COMPOSED: dict[object, tuple[int, Callable[..., Value]]] = {
+    np.log1p: (1, _log1p),
+    np.expm1: (1, _expm1),
+    np.sinh: (1, _sinh),
+    np.cosh: (1, _cosh),
+    np.arctan: (1, _arctan),
+    np.arcsin: (1, _arcsin),
+    np.arccos: (1, _arccos),
+    np.hypot: (2, _hypot),
+    np.logaddexp: (2, _logaddexp),
+    np.heaviside: (2, _heaviside),
+    np.nan_to_num: (1, _nan_to_num),
+    np.sinc: (1, _sinc),
+    np.reciprocal: (1, _reciprocal),
+    **dict.fromkeys((np.radians, np.deg2rad), (1, partial(_scaled, math.pi / 180))),
+    **dict.fromkeys((np.degrees, np.rad2deg), (1, partial(_scaled, 180 / math.pi))),
+}
