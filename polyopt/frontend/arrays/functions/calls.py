@@ -11,7 +11,15 @@ import numpy as np
 
 from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES
-from polyopt.frontend.arrays.functions import makers, padding, products, reductions, reshape, shapes
+from polyopt.frontend.arrays.functions import (
+    einsum,
+    makers,
+    padding,
+    products,
+    reductions,
+    reshape,
+    shapes,
+)
 from polyopt.frontend.arrays.functions.elementary import (
     elementary,
     maximum,
@@ -350,6 +358,7 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     **makers.FUNCTIONS,
     **reductions.FUNCTIONS,
     **products.FUNCTIONS,
+    **einsum.FUNCTIONS,
     **shapes.FUNCTIONS,
     **reshape.FUNCTIONS,
     **padding.FUNCTIONS,

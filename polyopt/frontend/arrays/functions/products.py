@@ -29,12 +29,12 @@ def matmul(
     """``one @ other``. Raises ``UnsupportedError`` for numbers, and for shapes that do not fit."""
     if not isinstance(one, Grid) or not isinstance(other, Grid):
         raise UnsupportedError("@ multiplies arrays, and this is a number", hint="use *")
-    left, right = (_named(read, grid, node) for grid in (one, other))
+    left, right = (named(read, grid, node) for grid in (one, other))
     found = _contracted(read, left, right, node)
     return found if found.rank else found.at((), read.scope.space)
 
 
-def _named(read: ArrayExpressions, grid: Grid, node: ast.AST) -> Grid:
+def named(read: ArrayExpressions, grid: Grid, node: ast.AST) -> Grid:
     """An operand that is used many times is computed once."""
     return grid if isinstance(grid, Placed | Pair) else read.statements.materialise(grid, node)
 
