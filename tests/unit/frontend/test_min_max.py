@@ -12,7 +12,7 @@ static inline int64_t min_i64(int64_t a, int64_t b) {{
 }}
 
 static inline int64_t max_i64(int64_t a, int64_t b) {{
-    return a > b ? a : b;
+    return a < b ? b : a;
 }}
 
 int f(int64_t N, int64_t M, double x[restrict N], int threads)
