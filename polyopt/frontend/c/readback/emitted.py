@@ -474,7 +474,7 @@ class _Reader:
     ) -> c_ast.Node:
         """A helper's call in the terms that the frontend has for it, once its text is checked."""
         helper = self.helpers.get(called(node))
-        if helper is None or not means(helper, operation):
+        if helper is None or not means(helper, operation, type_):
             return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
         if operation == "floordiv":
             if type_ == "i64" and isinstance(values[1], c_ast.Constant):
@@ -492,7 +492,7 @@ class _Reader:
         if not isinstance(node, c_ast.FuncCall) or called(node) != f"{operation}_i64":
             return False
         helper = self.helpers.get(called(node))
-        return helper is not None and means(helper, operation)
+        return helper is not None and means(helper, operation, "i64")
 
     def _fresh(self, stem: str) -> str:
         self.numbers += 1

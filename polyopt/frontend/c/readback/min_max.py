@@ -35,9 +35,14 @@ _MEANINGS = {
 }
 
 
-def means(helper: c_ast.FuncDef, operation: str) -> bool:
-    """Whether a helper's text is that of what it is called after."""
-    return text_of(helper.body) == f"{{\n  return {_MEANINGS.get(operation)};\n}}\n"
+#: what those of floats return that is not the same: the second operand where either is NaN
+_OF_FLOATS = {"max": "(a > b) ? (a) : (b)"}
+
+
+def means(helper: c_ast.FuncDef, operation: str, type_: str) -> bool:
+    """Whether a helper's text is that of what it is called after, of numbers of a type."""
+    known = _MEANINGS | _OF_FLOATS if type_.startswith("f") else _MEANINGS
+    return text_of(helper.body) == f"{{\n  return {known.get(operation)};\n}}\n"
 
 
 def in_conjunctions(loop: c_ast.For, is_call: Is) -> c_ast.For:
