@@ -111,7 +111,7 @@ def _summed(call: Call, grids: Sequence[Grid], subscripts: _Subscripts) -> Grid 
         ]
         return reduce(partial(binary, "mul"), parts)
 
-    shape = [extents[k] for k in subscripts.result]
+    shape = tuple(extents[k] for k in subscripts.result)
     if not subscripts.summed:
         return Computed(shape, lambda i, where: as_element(found, multiplied(i, where)))
     placed = statements.temp(kind, shape, call.node)
