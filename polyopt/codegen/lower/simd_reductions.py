@@ -51,12 +51,11 @@ def in_lanes(
     body, sums = made.body, made.kind.sums
     for target, assign in targets.items():
         assert assign.buffer is not None
-        operation = operations[assign.buffer]
         local = Symbol(f"{assign.buffer.hint}_sum", target.type)
         before.append(Assign(Var(local), target, declares=True))
         after.append(Assign(target, Var(local)))
         body = in_local(body, target, local)
-        sums = (*sums, (operation, local))
+        sums = (*sums, (operations[assign.buffer], local))
     if not targets:
         return made
     made = replace(made, body=body, kind=replace(made.kind, sums=sums))

@@ -40,56 +40,52 @@ _SQUARED = {32: 88.0, 64: 709.0}
 _NEARLY_ZERO = 1e-20
 
 
-def _number(value: float) -> Number:
-    return Number(value)
-
-
 def _log1p(x: Value) -> Value:
-    raised = binary("add", _number(1.0), x)
+    raised = binary("add", Number(1.0), x)
     log = float_call("log", [raised])
-    less = binary("sub", raised, _number(1.0))
+    less = binary("sub", raised, Number(1.0))
     exact = binary("mul", log, binary("truediv", x, less))
-    plain = select(compare("gt", x, _number(_LARGE)), log, exact)
-    return strong(select(compare("eq", raised, _number(1.0)), _as_float(x), plain))
+    plain = select(compare("gt", x, Number(_LARGE)), log, exact)
+    return strong(select(compare("eq", raised, Number(1.0)), _as_float(x), plain))
 
 
 def _expm1(x: Value) -> Value:
     raised = float_call("exp", [x])
-    less = binary("sub", raised, _number(1.0))
+    less = binary("sub", raised, Number(1.0))
     exact = binary("truediv", binary("mul", less, x), float_call("log", [raised]))
-    far = either(compare("lt", x, _number(-_FAR)), compare("gt", x, _number(_FAR)))
-    is_one = compare("eq", raised, _number(1.0))
+    far = either(compare("lt", x, Number(-_FAR)), compare("gt", x, Number(_FAR)))
+    is_one = compare("eq", raised, Number(1.0))
     return strong(select(is_one, _as_float(x), select(far, less, exact)))
 
 
 def _sinh(x: Value) -> Value:
     size = strong(absolute(x))
     less = _expm1(size)
-    grown = binary("add", less, binary("truediv", less, binary("add", less, _number(1.0))))
-    near = binary("mul", _number(0.5), grown)
+    grown = binary("add", less, binary("truediv", less, binary("add", less, Number(1.0))))
+    near = binary("mul", Number(0.5), grown)
     found = _unless_large(size, near)
-    return strong(select(compare("lt", x, _number(0.0)), negative(found), _with_zero(x, found)))
+    return strong(select(compare("lt", x, Number(0.0)), negative(found), _with_zero(x, found)))
 
 
 def _cosh(x: Value) -> Value:
     size = strong(absolute(x))
     power = float_call("exp", [size])
-    half = _number(0.5)
+    half = Number(0.5)
     near = binary("add", binary("mul", half, power), binary("truediv", half, power))
     return strong(_unless_large(size, near))
 
 
 def _unless_large(size: Value, near: Value) -> Value:
     """Half of ``exp(size)``, as a product of two roots, where it alone is not finite."""
-    root = float_call("exp", [binary("mul", _number(0.5), size)])
-    large = binary("mul", binary("mul", _number(0.5), root), root)
-    limit = _number(_SQUARED[type_of(near).computed.bits])
+    root = float_call("exp", [binary("mul", Number(0.5), size)])
+    large = binary("mul", binary("mul", Number(0.5), root), root)
+    limit = Number(_SQUARED[type_of(near).computed.bits])
     return select(compare("gt", size, limit), large, near)
 
 
 def _with_zero(x: Value, found: Value) -> Value:
     """What is odd keeps the sign of a zero."""
-    return select(compare("eq", x, _number(0.0)), _as_float(x), found)
+    return select(compare("eq", x, Number(0.0)), _as_float(x), found)
 
 
 def _hypot(a: Value, b: Value) -> Value:
@@ -97,22 +93,22 @@ def _hypot(a: Value, b: Value) -> Value:
     most = select(either(compare("lt", a, b), compare("ne", b, b)), b, a)
     least = select(compare("lt", a, b), a, b)
     share = binary("truediv", least, most)
-    root = float_call("sqrt", [binary("add", _number(1.0), binary("mul", share, share))])
-    found = select(compare("eq", most, _number(0.0)), most, binary("mul", most, root))
-    infinite = either(*(compare("eq", side, _number(math.inf)) for side in (a, b)))
-    return strong(select(infinite, _number(math.inf), found))
+    root = float_call("sqrt", [binary("add", Number(1.0), binary("mul", share, share))])
+    found = select(compare("eq", most, Number(0.0)), most, binary("mul", most, root))
+    infinite = either(*(compare("eq", side, Number(math.inf)) for side in (a, b)))
+    return strong(select(infinite, Number(math.inf), found))
 
 
 def _logaddexp(a: Value, b: Value) -> Value:
     apart = strong(absolute(binary("sub", a, b)))
     most = select(compare("lt", a, b), b, a)
     sum_ = binary("add", most, _log1p(float_call("exp", [negative(apart)])))
-    alike = binary("add", a, _number(math.log(2)))
+    alike = binary("add", a, Number(math.log(2)))
     return strong(select(compare("eq", a, b), alike, sum_))
 
 
 def _arctan(x: Value) -> Value:
-    return float_call("atan2", [x, _number(1.0)])
+    return float_call("atan2", [x, Number(1.0)])
 
 
 def _arcsin(x: Value) -> Value:
@@ -125,13 +121,13 @@ def _arccos(x: Value) -> Value:
 
 def _leg(x: Value) -> Value:
     """``sqrt(1 - x * x)``, right where ``x`` is nearly 1."""
-    one = _number(1.0)
+    one = Number(1.0)
     return float_call("sqrt", [binary("mul", binary("sub", one, x), binary("add", one, x))])
 
 
 def _heaviside(x: Value, middle: Value) -> Value:
-    above = select(compare("eq", x, _number(0.0)), _as_float(middle), _number(1.0))
-    found = select(compare("lt", x, _number(0.0)), _number(0.0), above)
+    above = select(compare("eq", x, Number(0.0)), _as_float(middle), Number(1.0))
+    found = select(compare("lt", x, Number(0.0)), Number(0.0), above)
     return strong(select(compare("ne", x, x), _as_float(x), found))
 
 
@@ -140,14 +136,14 @@ def _nan_to_num(x: Value) -> Value:
     if not kind.is_float:
         return strong(x)
     most = float(np.finfo(kind.dtype).max)
-    above = select(compare("gt", x, _number(most)), _number(most), x)
-    found = select(compare("lt", x, _number(-most)), _number(-most), above)
-    return strong(select(compare("ne", x, x), _number(0.0), found))
+    above = select(compare("gt", x, Number(most)), Number(most), x)
+    found = select(compare("lt", x, Number(-most)), Number(-most), above)
+    return strong(select(compare("ne", x, x), Number(0.0), found))
 
 
 def _sinc(x: Value) -> Value:
-    nearly = select(compare("eq", x, _number(0.0)), _number(_NEARLY_ZERO), _as_float(x))
-    angle = binary("mul", _number(math.pi), nearly)
+    nearly = select(compare("eq", x, Number(0.0)), Number(_NEARLY_ZERO), _as_float(x))
+    angle = binary("mul", Number(math.pi), nearly)
     return strong(binary("truediv", float_call("sin", [angle]), angle))
 
 
@@ -155,16 +151,16 @@ def _reciprocal(x: Value) -> Value:
     if not type_of(x).is_float:
         message = "np.reciprocal of integers divides them as integers"
         raise TypeMismatchError(message, hint="write 1 / x, or cast it to a float first")
-    return strong(binary("truediv", _number(1.0), x))
+    return strong(binary("truediv", Number(1.0), x))
 
 
 def _as_float(x: Value) -> Value:
     """A number in the type that NumPy computes functions of it in."""
-    return x if type_of(x).is_float else binary("truediv", x, _number(1.0))
+    return x if type_of(x).is_float else binary("truediv", x, Number(1.0))
 
 
 def _scaled(factor: float, x: Value) -> Value:
-    return strong(binary("mul", x, _number(factor)))
+    return strong(binary("mul", x, Number(factor)))
 
 
 #: each function with its number of arguments

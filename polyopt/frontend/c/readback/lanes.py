@@ -45,11 +45,15 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+def assigned(node: c_ast.Node, name: str) -> c_ast.Node | None:
+    """What a node sets ``name`` to; nothing where it does not."""
+    sets = isinstance(node, c_ast.Assignment) and text_of(node.lvalue) == name and node.op == "="
+    return node.rvalue if sets else None
+
+
 def is_extreme(node: c_ast.Node, name: str, operation: str) -> bool:
     """Whether a node sets ``name`` to the extreme of itself and a value without it."""
-    if not isinstance(node, c_ast.Assignment) or text_of(node.lvalue) != name or node.op != "=":
-        return False
-    choice = node.rvalue
+    choice = assigned(node, name)
     if not isinstance(choice, c_ast.TernaryOp):
         return False
     sides = [text_of(choice.iftrue), text_of(choice.iffalse)]

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from pycparser import c_ast
 
-from polyopt.frontend.c.readback.lanes import EXTREMES, is_extreme
+from polyopt.frontend.c.readback.lanes import EXTREMES, assigned, is_extreme
 from polyopt.frontend.c.readback.parallel_loops import COLLAPSE, inside
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import nodes
@@ -118,9 +118,7 @@ def _odd_sums(loop: c_ast.For, pragma: str) -> str:
 
 def _is_extreme_of_integers(node: c_ast.Node, name: str, operation: str) -> bool:
     """Whether a node is ``name = max_i32(name, value)``, or its like."""
-    if not isinstance(node, c_ast.Assignment) or text_of(node.lvalue) != name or node.op != "=":
-        return False
-    call = node.rvalue
+    call = assigned(node, name)
     if not isinstance(call, c_ast.FuncCall) or _uses(node, name) != _ONCE_EACH_SIDE:
         return False
     named = re.fullmatch(rf"{operation}_[iu]\d+", text_of(call.name))
@@ -137,9 +135,7 @@ def _names_in(node: c_ast.Node | None) -> set[str]:
 
 def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
     """Whether a node is ``name = name + value``, or its like."""
-    if not isinstance(node, c_ast.Assignment) or text_of(node.lvalue) != name or node.op != "=":
-        return False
-    value = node.rvalue
+    value = assigned(node, name)
     if not isinstance(value, c_ast.BinaryOp):
         return False
     left, right = (text_of(_as_wide(side)) == name for side in (value.left, value.right))
