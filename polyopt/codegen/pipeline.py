@@ -13,6 +13,7 @@ from polyopt.codegen.ast.nodes import Function
 from polyopt.codegen.passes.aligned_loads import aligned_loads
 from polyopt.codegen.passes.cse_across import cse_across
 from polyopt.codegen.passes.dce import dce
+from polyopt.codegen.passes.distribute_conversions import distribute_conversions
 from polyopt.codegen.passes.distribute_terms import distribute_terms
 from polyopt.codegen.passes.early_exits import early_exits
 from polyopt.codegen.passes.licm import licm
@@ -66,10 +67,12 @@ def run_passes(tree: Tree, program: ScheduledProgram) -> Block:
 
 def with_vectors_ahead(function: Function, *, math: bool) -> Function:
     """The function with vectors ahead of loops whose iterations wait: of searches their tests, of
-    sums their terms. ``math`` makes vectors of math functions, which are the C library's without.
+    sums their terms; and conversions of short vectors apart.
+
+    ``math`` makes vectors of math functions, which are the C library's without.
     """
     function = superword_branches(early_exits(function))
-    function = distribute_terms(function, math=math)
+    function = distribute_conversions(distribute_terms(function, math=math))
     return vector_math(function) if math else function
 
 

@@ -11,7 +11,12 @@ from polyopt.ir.block import Block
 from polyopt.isl import PwMultiAff, dim_type
 from polyopt.scheduler.finishing.unroll_channels import jam_channels, pixels_of
 from polyopt.scheduler.model.cache import large_buffers
-from polyopt.scheduler.model.instances import constant_trips, instances_of, trips
+from polyopt.scheduler.model.instances import (
+    computed_bytes,
+    constant_trips,
+    instances_of,
+    trips,
+)
 from polyopt.scheduler.model.objective import predicted
 from polyopt.scheduler.queries import (
     checked,
@@ -314,7 +319,7 @@ def _broken(program: ScheduledProgram, copy: str, loop: PlanLoop, model: SearchC
     """
     if any(node.blocks_of is loop.origin for node in program.places[copy].loops):
         return 0
-    width = program.copies[copy].statement.value.type.bytes
+    width = computed_bytes(program, program.copies[copy])
     count = constant_trips(program, loop) or 0
     is_broken = 1 < count < 2 * model.target.lanes(width) and count * width % SHORTEST != 0
     return count if is_broken and trips(program, loop, model.sizes) == count else 0

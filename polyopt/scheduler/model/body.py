@@ -21,7 +21,7 @@ from polyopt.ir.expr import (
     walk,
 )
 from polyopt.scheduler.model.accesses import AccessFunction, accesses_of, body_start, moves_of
-from polyopt.scheduler.model.instances import constant_trips
+from polyopt.scheduler.model.instances import computed_bytes, constant_trips
 from polyopt.scheduler.model.instructions import Operations, has_vectors, operations
 from polyopt.transform.schedule.query import moves_target
 
@@ -272,12 +272,14 @@ class BodyModel:
             return short and constant_trips(self.program, loop) is not None
         if loop.width:
             return trips <= loop.width
-        width = self.program.copies[copy].statement.value.type.bytes
-        return trips < self.machine.lanes(width)
+        return trips < self._computed_lanes(copy)
 
     def _most_lanes(self, copy: str, loop: PlanLoop) -> int:
-        width = self.program.copies[copy].statement.value.type.bytes
-        return min(loop.width, self.machine.lanes(width))
+        return min(loop.width, self._computed_lanes(copy))
+
+    def _computed_lanes(self, copy: str) -> int:
+        """The lanes of a vector of the widest type that a copy computes with."""
+        return self.machine.lanes(computed_bytes(self.program, self.program.copies[copy]))
 
     def _crosses(self, access: AccessFunction) -> bool:
         """Whether vectors of it lie across lines: they are as long as these, and it is shifted."""
@@ -339,6 +341,10 @@ class BodyModel:
         types = [self.program.scop.array(a.array).type.bytes for a in accesses]
         most = self.machine.lanes(min(types, default=4))
         marked = within[0] if within is not None else loop
+        if marked is not None:  # C compilers have shorter vectors of narrow types for short loops
+            least, trips = self._computed_lanes(copy), self.trips[copy, marked.name]
+            while most > max(least, trips):
+                most //= 2
         if loop is not None and self._has_guards(loop):
             return 1
         if marked is not None and marked.mark == "vector":

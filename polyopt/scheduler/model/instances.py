@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.sets.count import Estimate, Number, counted
+from polyopt.ir.expr import Affine, walk
 from polyopt.isl import Map, dim_type
 from polyopt.memo import memo, memory
 from polyopt.transform.schedule.tree import copies_in, prefix_map
@@ -117,6 +118,28 @@ def _pairs(operand: ScheduledStatement, rank: int) -> Set:
     """``{ [d, j] }``: which instances of the operand's statement an instance in the tree needs."""
     pairs = operand.domain.project_out(dim_type.set, rank, operand.outer - rank)
     return pairs.reset_tuple_id()
+
+
+def computed_bytes(program: ScheduledProgram, copy: ScheduledStatement) -> int:
+    """The width of the widest operation of a copy and of what is inlined into it, in bytes.
+
+    It says how many lanes a vector of its instances has at least, also where what is stored is
+    narrower: bytes that are rounded from floats are made in vectors of floats.
+    """
+    known, key = memory(copy, "computed bytes"), program.inlined
+    if key not in known:
+        waiting, widest = [copy.statement], 0
+        seen = {copy.statement.name}
+        while waiting:
+            statement = waiting.pop()
+            done = (e for e in walk(statement.value) if not isinstance(e, Affine))
+            widest = max(widest, *(e.type.bytes for e in done), statement.value.type.bytes)
+            inlined = {access.array for access in statement.reads} & program.inlined
+            others = [s for s in program.scop.statements if s.array in inlined]
+            waiting += [s for s in others if s.name not in seen]
+            seen |= {s.name for s in others}
+        known[key] = widest
+    return known[key]
 
 
 def evaluations(program: ScheduledProgram, array: str, sizes: Mapping[str, int]) -> Number:

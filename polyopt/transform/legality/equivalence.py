@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from polyopt.ir.block import Block
 from polyopt.ir.expr import Affine, Cast, Const, Expr, Inside, Load, Select, loads, payload
 from polyopt.ir.integers import plain, plain_values
+from polyopt.ir.types import BOOL, contains
 from polyopt.isl import (
     IslError,
     Map,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from polyopt.ir.scop import Scop, Statement
+    from polyopt.ir.types import ScalarType
 
 #: claims about two statements that led to each other and are taken one by one; then the hull, of
 #: the second try within the bounds that all have in common (a block's corner that is no result's)
@@ -310,14 +312,25 @@ class _Comparison:
             Head(self.other.value(theirs), theirs, stored=False, pairs=pairs),
         )
 
-    def _match(self, one: Head, other: Head) -> None:
-        """Compare two operands; both have the same pairs."""
+    def _match(self, one: Head, other: Head, cast: Cast | None = None) -> None:
+        """Compare two operands, both of them of a conversion ``cast`` or of none; both have the
+        same pairs."""
         for mine in _heads(self.one, one):
-            for theirs in _heads(self.other, other._replace(pairs=mine.pairs)):
+            cut = other._replace(pairs=mine.pairs)
+            for theirs in self._without_conversion(mine, cut, cast):
                 if mine.stored and theirs.stored and not _is_number(mine.expr):
                     self._claim(mine.owner, theirs.owner, theirs.pairs)
                 else:
                     self._operation(mine._replace(pairs=theirs.pairs), theirs)
+
+    def _without_conversion(self, mine: Head, other: Head, cast: Cast | None) -> Iterator[Head]:
+        """The heads of the other's operand, without a conversion that the source has not."""
+        for theirs in _heads(self.other, other):
+            shorter = None if cast is None else _unconverted(cast.type, mine.expr, theirs.expr)
+            if shorter is None:
+                yield theirs
+                continue
+            yield from _heads(self.other, theirs._replace(expr=shorter, stored=False))
 
     # -- operations -------------------------------------------------------------------------
 
@@ -336,8 +349,10 @@ class _Comparison:
         if isinstance(mine, Inside) and isinstance(theirs, Inside):
             self._conditions(one, mine, other, theirs)
             return
+        cast = mine if isinstance(mine, Cast) else None
         for a, b in zip(mine.children, theirs.children, strict=True):
-            self._match(one._replace(expr=a, stored=False), other._replace(expr=b, stored=False))
+            here, there = one._replace(expr=a, stored=False), other._replace(expr=b, stored=False)
+            self._match(here, there, cast)
 
     def _numbers(self, one: Head, other: Head) -> None:
         """Two numbers that iterators and sizes give."""
@@ -426,6 +441,24 @@ def _uncast(cut: Head, beside: Head) -> Head:
     if not (expr.type.is_integer and operand.type.is_integer and _is_number(operand)):
         return cut
     return cut._replace(expr=operand) if operand.type.bits >= expr.type.bits else cut
+
+
+def _unconverted(type_: ScalarType, mine: Expr, theirs: Expr) -> Expr | None:
+    """``y`` where ``type_(theirs)`` is ``type_(y)`` wherever the source's ``type_(mine)`` has a
+    value, though ``theirs`` is a float that is converted to a wider integer on its way:
+    ``u8(i32(f))`` for ``u8(f)``, and ``f32(i32(f))`` for ``f32(u8(f))``.
+
+    A float out of the range of an integer has no value there.
+    """
+    if not isinstance(theirs, Cast) or not theirs.type.is_integer:
+        return None
+    wide, inner, narrow = theirs.type, theirs.operand, mine.type
+    if not inner.type.is_float or BOOL in {type_, wide, narrow}:
+        return None
+    if inner.type == narrow:
+        return inner if type_.is_integer and contains(wide, type_) else None
+    is_rounded = isinstance(mine, Cast) and mine.operand.type == inner.type
+    return Cast(narrow, inner) if is_rounded and contains(wide, narrow) else None
 
 
 def _value(head: Head) -> Map:

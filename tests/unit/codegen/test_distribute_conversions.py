@@ -1,0 +1,175 @@
+"""Conversions of short vector loops: in loops of their own, with the values of their source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polyopt as po
+from polyopt.codegen.validate.translation import check_code
+from polyopt.errors import InternalError
+from polyopt.transform.legality.equivalence import NotShownError, check_same
+
+QUANTIZED = """
+#include <math.h>
+
+void quantized(int N, const float x[restrict N][{count}], const {narrow} p[restrict N][{count}],
+               const float s[restrict {count}], const {narrow} zero[restrict 1],
+               {narrow} out[restrict N][{count}])
+{{
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < {count}; c++)
+            out[i][c] = ({narrow})fminf(fmaxf(
+                rintf((p[i][c] - zero[0]) * s[c] + x[i][c]) + zero[0], {low}.0f), {high}.0f);
+}}
+"""
+#: bytes that are made on the way, and floats in the end
+TWICE = """
+#include <math.h>
+
+void twice(int N, const float x[restrict N][8], float out[restrict N][8])
+{
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 8; c++)
+            out[i][c] = 0.5f * (unsigned char)fminf(fmaxf(rintf(x[i][c]), 0.0f), 255.0f);
+}
+"""
+#: the second row needs what the first left
+READ_AGAIN = """
+void again(int N, const float x[restrict N][8], unsigned char p[restrict N][8],
+           float out[restrict N][8])
+{
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 8; c++) {
+            p[i][c] = (unsigned char)x[i][c];
+            out[i][c] = p[i][c] * 0.5f;
+        }
+}
+"""
+TYPES = {"unsigned char": (0, 255), "signed char": (-128, 127), "short": (-999, 999)}
+
+
+def of_vectors(text):
+    plan = po.Plan(po.parse_c(text))
+    for name in plan.program.copies:
+        plan = plan.vectorize(plan.program.places[name].loops[-1].name)
+    return plan
+
+
+def quantized(narrow, count):
+    low, high = TYPES[narrow]
+    return QUANTIZED.format(narrow=narrow, count=count, low=low, high=high)
+
+
+@pytest.mark.parametrize("narrow", TYPES)
+@pytest.mark.parametrize("count", [4, 5, 7])
+def test_narrow_elements_are_converted_beside_the_vectors(narrow, count):
+    plan = of_vectors(quantized(narrow, count))
+    program = plan.emit()
+    assert "p_wide" in program.source
+    assert "out_wide" in program.source
+    shown = check_code(plan.scop, program)
+    assert "for all sizes" in shown.detail
+    assert "not shown" not in shown.detail
+    random = np.random.default_rng(count)
+    type_ = {"unsigned char": np.uint8, "signed char": np.int8, "short": np.int16}[narrow]
+    low, high = TYPES[narrow]
+    p = random.integers(low, high, (9, count)).astype(type_)
+    x = random.standard_normal((9, count)).astype(np.float32) * high
+    s = random.random(count).astype(np.float32)
+    found = plan.compile()(p=p, x=x, s=s, zero=np.array([3], type_))
+    wide = np.rint((p.astype(np.float32) - 3) * s + x) + 3
+    assert np.array_equal(found, np.clip(wide, low, high).astype(type_))
+
+
+@pytest.mark.parametrize(("narrow", "count"), [("unsigned char", 16), ("short", 8)])
+def test_whole_vectors_of_narrow_elements_stay(narrow, count):
+    assert "_wide" not in of_vectors(quantized(narrow, count)).emit().source
+
+
+def test_a_float_that_is_a_byte_on_its_way_is_a_word_there():
+    plan = of_vectors(TWICE)
+    program = plan.emit()
+    assert "(int32_t)" in program.source
+    assert "(uint8_t)" not in program.source.partition("twice(")[2]
+    assert "not shown" not in check_code(plan.scop, program).detail
+    x = np.linspace(-9, 300, 80, dtype=np.float32).reshape(10, 8)
+    assert np.array_equal(plan.compile()(x=x), np.clip(np.rint(x), 0, 255) * np.float32(0.5))
+
+
+def test_what_the_loop_wrote_is_read_after_it():
+    plan = of_vectors(READ_AGAIN)
+    p, x = np.zeros((3, 8), np.uint8), np.arange(24, dtype=np.float32).reshape(3, 8)
+    out = np.zeros((3, 8), np.float32)
+    plan.compile()(x=x, out={"p": p, "out": out})
+    assert np.array_equal(out, x / 2)
+
+
+def test_plain_loops_and_arithmetic_on_bytes_stay():
+    assert "_wide" not in po.Plan(po.parse_c(quantized("short", 4))).emit().source
+    sums = """
+void sums(int N, const unsigned char p[restrict N][8], const unsigned char q[restrict N][8],
+          unsigned char out[restrict N][8])
+{
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 8; c++)
+            out[i][c] = (p[i][c] + q[i][c] + 1) >> 1;
+}
+"""
+    assert "_wide" not in of_vectors(sums).emit().source
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("p_wide[c] = (int32_t)p[i][c]", "p_wide[c] = (int32_t)p[i][0]"),
+        ("out[i][c] = (uint8_t)out_wide[c]", "out[i][c] = (uint8_t)out_wide[0]"),
+    ],
+)
+def test_other_elements_are_not_the_source(right, wrong):
+    plan = of_vectors(quantized("unsigned char", 8))
+    program = plan.emit()
+    changed = replace(program, source=program.source.replace(right, wrong))
+    assert changed.source != program.source
+    with pytest.raises(InternalError):
+        check_code(plan.scop, changed)
+
+
+def converted(expression, type_):
+    return po.parse_c(f"""
+void converted(int N, const float x[N], {type_} out[N])
+{{
+    for (int i = 0; i < N; i++)
+        out[i] = {expression};
+}}
+""")
+
+
+@pytest.mark.parametrize(
+    ("type_", "source", "other", "is_same"),
+    [
+        ("unsigned char", "(unsigned char)x[i]", "(unsigned char)(int)x[i]", True),
+        ("unsigned char", "(unsigned char)x[i]", "(unsigned char)(signed char)x[i]", False),
+        ("unsigned char", "(unsigned char)(int)x[i]", "(unsigned char)x[i]", False),
+        ("unsigned char", "(unsigned char)x[i]", "(unsigned char)(double)(int)x[i]", False),
+        ("float", "(float)(unsigned char)x[i]", "(float)(int)x[i]", True),
+        ("float", "(float)(unsigned char)x[i]", "(float)(signed char)x[i]", False),
+        ("float", "(float)(int)x[i]", "(float)(unsigned char)x[i]", False),
+        ("float", "x[i]", "(float)(int)x[i]", False),
+        ("long", "(long)x[i]", "(long)(int)x[i]", False),
+        ("unsigned int", "(unsigned int)x[i]", "(unsigned int)(int)x[i]", False),
+        ("_Bool", "(_Bool)x[i]", "(_Bool)(int)x[i]", False),
+    ],
+)
+def test_a_wider_integer_on_the_way_is_the_same_where_the_source_has_a_value(
+    type_, source, other, is_same
+):
+    one, two = converted(source, type_), converted(other, type_)
+    names = {array.name: array.name for array in one.arrays}
+    if is_same:
+        assert check_same(one, two, names)
+        return
+    with pytest.raises(NotShownError):
+        check_same(one, two, names)
