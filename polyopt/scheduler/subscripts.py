@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def updates(program: ScheduledProgram, name: str) -> bool:
-    """Whether a copy is a statement of the source that updates elements of floats."""
+    """Whether a copy is a statement of the source that updates elements by sums and products of
+    floats, or by dot products of packed pairs."""
     copy = program.copies[name]
     statement = copy.statement
-    if copy.outer or copy.fills or not statement.value.type.is_float:
+    if copy.outer or copy.fills:
         return False
     own = [load for load in loads(statement.value) if is_target(statement, load)]
     return len(own) == 1 and is_arithmetic(statement.value)

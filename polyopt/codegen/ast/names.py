@@ -23,6 +23,7 @@ from polyopt.codegen.helpers.aligned import near
 from polyopt.codegen.helpers.arithmetic import HELPERS
 from polyopt.codegen.helpers.math.functions import INNER_NAMES, NAMES
 from polyopt.codegen.helpers.math.halves import CONVERSIONS
+from polyopt.codegen.helpers.packed_dot import DOTS
 from polyopt.ir.expr import FUNCTIONS
 from polyopt.ir.types import BF16, F16, TYPES
 
@@ -57,7 +58,7 @@ _OF_STDINT = re.compile(
     r"u?int\w*_t|(?:U?INT|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)\w*_(?:MIN|MAX|WIDTH|C)"
 )
 #: types that ``printers/headers.py`` declares
-_VECTOR_TYPE = re.compile(r"(f32|f64)x(\d+)(?:_at)?")
+_VECTOR_TYPE = re.compile(r"(f32|f64|i32)x(\d+)(?:_at)?")
 #: what macros without parameters are called in headers, but for the compiler's own
 _MACRO = re.compile(r"[A-Z](?=[0-9_]*[A-Z])[A-Z0-9_]{2,}")
 #: a comment, a string, a name, a number, or a sign
@@ -108,7 +109,7 @@ def c_name(name: str) -> str:
 def is_reserved(text: str) -> bool:
     """Whether generated code means something else by an identifier."""
     kinds = (_VECTOR_TYPE, _OF_OTHERS, _OF_STDINT)
-    known = text in _RESERVED or text in HELPERS or near(text) is not None
+    known = text in _RESERVED or text in HELPERS or text in DOTS or near(text) is not None
     return known or any(kind.fullmatch(text) for kind in kinds)
 
 

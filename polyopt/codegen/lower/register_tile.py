@@ -10,9 +10,10 @@ before and after. Where the program stores all of every block, accumulators are 
 elements and stored to them, without a copy of the block in between.
 
 *Requires* one statement in a perfect nest below the marked loop: reduction loops, then unrolled
-ones of constant length, then a vector loop with a width; sums and products of floats; another
-element for each place of a block; operands that move with the block read along it, from buffers
-with room for all of it. *Does not apply* anywhere else: the loops then stay as they are.
+ones of constant length, then a vector loop with a width; sums and products of floats, or sums of
+dot products of packed pairs (``ir/packed_dot.py``), a word by a vector of words; another element
+for each place of a block; operands that move with the block read along it, from buffers with room
+for all of it. *Does not apply* anywhere else: the loops then stay as they are.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.footprint import bounding_box
 from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.ir.expr import Affine, Binary, Const, Expr, Load, Unary, index_of, same_expr, walk
+from polyopt.ir.packed_dot import dot_update
 from polyopt.isl import (
     Map,
     PwAff,
@@ -174,7 +176,7 @@ def block_of(program: ScheduledProgram, nest: Nest) -> tuple[RegisterBlock, Set]
     """The block of a nest, and ``{ [t, k] }`` for which all of what it stores takes part."""
     assignment = lowered_statement(program, nest.copy.name)
     lanes, type_ = nest.path[-1].width, assignment.type
-    if not type_.is_float or lanes * type_.bytes not in VECTOR_BYTES or nest.extents[-1] % lanes:
+    if lanes * type_.bytes not in VECTOR_BYTES or nest.extents[-1] % lanes:
         return None
     if prod(nest.extents) // lanes > MOST_VECTORS or not is_arithmetic(assignment.value):
         return None
@@ -266,11 +268,20 @@ def _operands(
         if operand is None or not _has_room(program, operand, nest, full):
             return None
         operands[id(load)] = operand
-    return operands if list(operands.values()).count(None) == 1 else None
+    if list(operands.values()).count(None) != 1:
+        return None
+    update = dot_update(assignment.value)
+    if update is None:
+        return operands
+    sides = [operands[id(load)] for load in update.dot]
+    return operands if [o is not None and o.is_vector for o in sides].count(True) == 1 else None
 
 
 def is_arithmetic(value: Expr) -> bool:
-    """Whether C has the value's operations on vectors as on numbers: one float type throughout."""
+    """Whether C has the value's operations on vectors as on numbers: one float type throughout, or
+    a function of vectors for them, as for sums of dot products of packed pairs."""
+    if not value.type.is_float:
+        return dot_update(value) is not None
     for node in walk(value):
         if isinstance(node, Affine):
             continue  # a subscript, or refused below

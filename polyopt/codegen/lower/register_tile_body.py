@@ -5,13 +5,25 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Index, Symbol, Var, Vector, VectorAt, Zeros, number
+from polyopt.codegen.ast.expr import (
+    Binary,
+    Call,
+    Index,
+    Symbol,
+    Var,
+    Vector,
+    VectorAt,
+    Zeros,
+    number,
+)
 from polyopt.codegen.ast.names import c_name
 from polyopt.codegen.ast.nodes import Assign, Block, Node
 from polyopt.codegen.expressions.affine import c_affine
 from polyopt.codegen.expressions.indices import index_number, index_operation
 from polyopt.codegen.expressions.ir import lowered
+from polyopt.codegen.helpers.packed_dot import dot_name
 from polyopt.errors import InternalError
+from polyopt.ir.packed_dot import dot_update
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:
@@ -111,10 +123,20 @@ class _Body:
             def load(expr: Load, row: Sequence[int] = row, part: int = part) -> c.Expr:
                 return self._load(expr, row, part)
 
-            value = lowered(block.assignment.value, load, _unexpected, _unexpected)
             target = Var(self.registers[row, part])
-            self.updates.append(Assign(target, value.node))
+            self.updates.append(Assign(target, self._updated(load)))
         return Block((*self.vectors, *self.updates), scoped=True)
+
+    def _updated(self, load: Callable[[Load], c.Expr]) -> c.Expr:
+        """What an accumulator becomes; ``load`` gives vectors, and elements of what is none."""
+        value = self.block.assignment.value
+        update = dot_update(value)
+        if update is None:
+            return lowered(value, load, _unexpected, _unexpected).node
+        words = sorted(map(load, update.dot), key=lambda word: isinstance(word.type, Vector))
+        vector = Vector(value.type, self.block.lanes)
+        dot = Call(dot_name(self.block.lanes), tuple(words), vector)
+        return Binary("+", load(update.target), dot)
 
     def _load(self, expr: Load, row: Sequence[int], part: int) -> c.Expr:
         operand = self.block.operands[id(expr)]

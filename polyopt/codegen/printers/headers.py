@@ -13,6 +13,7 @@ from polyopt.codegen.helpers.aligned import joins_vectors, near_functions
 from polyopt.codegen.helpers.arithmetic import has_intrinsics, helpers, needs_math
 from polyopt.codegen.helpers.math.functions import math_functions
 from polyopt.codegen.helpers.math.halves import half_types
+from polyopt.codegen.helpers.packed_dot import DOTS, dot_functions
 from polyopt.ir.expr import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ _STORES = """#if defined(__GNUC__) && !defined(__clang__)
 #: gcc compares costs of vector loops, which it does not for loops that OpenMP marks
 _WEIGH = """#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("simd-cost-model=dynamic")
+#endif"""
+#: gcc (12.2) takes sums of integers apart to add up products first, more than there are registers
+_IN_ORDER = """#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-reassoc")
 #endif"""
 #: where vectors are no registers, functions give them otherwise: only those of other files care
 _BY_VALUE = """#pragma GCC diagnostic ignored "-Wpsabi\""""
@@ -107,7 +112,7 @@ _JOINS = {
     "min_or_nan": ("omp_in > omp_out", "__builtin_inf()"),
 }
 #: what compilers are told that changes no value: what not to say, and what to weigh
-_TOLD = (_UNKNOWN, _NOT_VECTORS, _BY_VALUE, _WEIGH)
+_TOLD = (_UNKNOWN, _NOT_VECTORS, _BY_VALUE, _WEIGH, _IN_ORDER)
 
 
 def vector_types(vectors: Iterable[Vector]) -> list[str]:
@@ -137,6 +142,7 @@ def before(uses: Uses, *, weighs: bool = False) -> str:
     """What a translation unit has before its tasks and its kernel: all that these need. Compilers
     are asked to weigh its vector loops where ``weighs`` says so."""
     support = helpers(uses.called) + math_functions(uses.called) + near_functions(uses.called)
+    support += dot_functions(uses.called)
     if "buffer" in uses.called:
         support = _BUFFER + support
     if _has_laps(uses):
@@ -162,8 +168,10 @@ def _heads(uses: Uses, *, math: bool) -> list[str]:
         heads.append(_STORES)
     if "simd" in uses.pragmas:
         heads.append(_NOT_VECTORS)
-    if any(map(joins_vectors, uses.called)):
+    if any(map(joins_vectors, uses.called)) or not uses.called.isdisjoint(DOTS):
         heads.append(_BY_VALUE)
+    if not uses.called.isdisjoint(DOTS):
+        heads.append(_IN_ORDER)
     if math:
         heads.append("#include <math.h>")
     if _has_laps(uses):

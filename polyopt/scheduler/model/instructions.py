@@ -18,6 +18,7 @@ from polyopt.ir.expr import (
     Select,
     payload,
 )
+from polyopt.ir.packed_dot import packed_dot
 from polyopt.ir.types import BF16, F16, F32, F64
 from polyopt.memo import memo
 
@@ -164,5 +165,7 @@ def _nodes(expr: Expr, parent: Expr | None = None) -> Iterator[tuple[Expr, bool]
     children = expr.children
     if isinstance(expr, Load):
         children = tuple(index for index in expr.index if not isinstance(index, Affine))
+    elif (dot := packed_dot(expr)) is not None:  # one instruction, where it stays in registers
+        children = dot
     for child in children:
         yield from _nodes(child, expr)

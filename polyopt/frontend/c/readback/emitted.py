@@ -36,6 +36,7 @@ from polyopt.frontend.c.readback.lanes import with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
+from polyopt.frontend.c.readback.packed_dot import DOT, dot_of, means_dot
 from polyopt.frontend.c.readback.parallel_loops import collapsed, in_turn, shared, turned
 from polyopt.frontend.c.readback.superword_branches import with_plain_searches
 from polyopt.frontend.c.readback.vectors import (
@@ -115,7 +116,8 @@ class Emitted:
         functions = functions_of(self.tree)
         known = {*filter(is_known, functions)}
         tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
-        gone = {*tasks, *known, *filter(NEAR.fullmatch, functions), name, "buffer", "release"}
+        ours = [key for key in functions if NEAR.fullmatch(key) or DOT.fullmatch(key)]
+        gone = {*tasks, *known, *ours, name, "buffer", "release"}
         reader = _Reader(tasks, functions, locator, backwards, marked)
         kept = [
             node
@@ -460,6 +462,10 @@ class _Reader:
         if isinstance(node, c_ast.FuncCall) and (helper := _HELPER.fullmatch(called(node))):
             values = [self._plain(a, lane) for a in node.args.exprs]
             return self._helped(helper[1], helper[2], values, node)
+        if isinstance(node, c_ast.FuncCall) and DOT.fullmatch(called(node)):
+            if not lane or not means_dot(self.helpers.get(called(node))):
+                raise self._refuse(node, f"{called(node)} is not what it is known as")
+            return dot_of(*(self._plain(a, lane) for a in node.args.exprs))
         if isinstance(node, c_ast.UnaryOp) and node.op == "*":
             return c_ast.ArrayRef(self._plain(node.expr), constant(0), node.coord)
         changed = copy.copy(node)

@@ -30,8 +30,8 @@ from polyopt.frontend.c.syntax.usage import nodes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-VECTOR = re.compile(r"(f32|f64)x(\d+)(_at)?")
-ELEMENT = {"f32": "float", "f64": "double"}
+VECTOR = re.compile(r"(f32|f64|i32)x(\d+)(_at)?")
+ELEMENT = {"f32": "float", "f64": "double", "i32": "int32_t"}
 #: ``before1_f32x16``, ``behind2_f64x8``, ``ahead_f32x16``
 NEAR = re.compile(r"(before|behind|ahead)(\d*)_((f32|f64)x(\d+))")
 _BYTES = {"f32": 4, "f64": 8}

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 from polyopt.analysis.updates import update_of
 from polyopt.codegen.lower.register_tile_rests import makes_blocks
 from polyopt.errors import IllegalScheduleError, UserError
-from polyopt.ir.expr import loads
+from polyopt.ir.expr import loads, same_expr
+from polyopt.ir.packed_dot import dot_update
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.strategies.contractions.nests import block_loop, distributed, point_loop
@@ -44,11 +45,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from polyopt.codegen.target import Target
+    from polyopt.ir.expr import Load
     from polyopt.ir.scop import Scop, Statement
     from polyopt.isl import Map, PwAff, Set
     from polyopt.transform.plan import Plan
     from polyopt.transform.schedule.program import ScheduledProgram
 
+#: registers that a dot product of packed pairs takes beside its sum: x86 has no sum of one
+_OF_DOTS = 2
 #: vectors along a row, at most: longer rows are matrices, whose operands have to be packed
 MOST_VECTORS = 4
 
@@ -168,18 +172,22 @@ def _sum_of(
     return Sum(
         name, tuple(d for d in order if d in results and d != columns), lengths, sums,
         prod(steps), columns, width // lanes, lanes, statement.value.type.bytes, operands,
+        _OF_DOTS if dot_update(statement.value) is not None else 0,
     )  # fmt: skip
 
 
 def _operands(
     program: ScheduledProgram, name: str, columns: int, sizes: Mapping[str, int]
 ) -> tuple[Operand, ...] | None:
-    """The loads but the target's; ``None`` where one is read otherwise than along the row."""
+    """The loads but the target's, each element once; ``None`` where one is read otherwise than
+    along the row."""
     statement = program.copies[name].statement
     found: list[Operand] = []
+    seen: list[Load] = []
     for access, load in zip(statement.reads, loads(statement.value), strict=True):
-        if is_target(statement, load):
+        if is_target(statement, load) or any(same_expr(load, other) for other in seen):
             continue
+        seen.append(load)
         if not access.exact or access.array in program.inlined:
             return None
         along = [step(x, columns) for x in load.index]

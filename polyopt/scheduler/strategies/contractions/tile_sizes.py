@@ -62,6 +62,9 @@ class Sum:
     lanes: int
     element_bytes: int
     operands: tuple[Operand, ...]
+    #: registers of an update besides its accumulator and the operands that stay: a product that is
+    #: no part of a multiply-add, and a word in all lanes
+    temporaries: int = 0
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ def _weighed_part(
         elements += count * (found.lanes if operand.is_vector else 1)
         # a vector that one update needs is an operand in memory
         kept += count if operand.is_vector and not operand.moves >= sizes.keys() else 0
-    if vectors + kept + SPARE > target.registers:
+    if vectors + kept + SPARE + found.temporaries > target.registers:
         return None
     cycles = max(vectors / PER_CYCLE, loaded / PER_CYCLE, LATENCY)
     each = (cycles + OVERHEAD * vectors / found.steps) / vectors
