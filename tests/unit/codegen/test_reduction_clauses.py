@@ -51,6 +51,7 @@ def test_a_clause_that_fits_is_shown(update, type_):
 STORED = "y_sum = y_sum + a[i][j];"
 #: an element by itself, with the helper that the C brings along
 KEPT, ELEMENT = "y_sum = min_i32(a[i][j], y_sum);", "min_i32(a[i][j], a[i][j])"
+CHOICE = f"y_sum = y_sum > {ELEMENT} ? {ELEMENT} : y_sum;"
 LANES = "#pragma omp simd reduction(+ : y_sum)"
 THREADS = "#pragma omp parallel for num_threads(threads) reduction(+ : y_sum)"
 
@@ -113,7 +114,7 @@ def test_a_clause_of_threads_is_read_as_well(before):
         (SUM, "double", STORED, "double t = y_sum + a[i][j]; y_sum = t;"),
         (SUM, "double", LANES, "#pragma omp simd reduction(- : y_sum)"),
         (LEAST, "int", KEPT, f"if (y_sum > a[i][j]) {{ y_sum = {ELEMENT}; }}"),
-        (LEAST, "int", KEPT, f"y_sum = y_sum > a[i][j] ? {ELEMENT} : y_sum;"),
+        (LEAST, "int", KEPT, CHOICE),
     ],
 )
 def test_updates_that_may_fit_their_clause_are_not_said_to_be_wrong(update, type_, before, after):
