@@ -1,4 +1,9 @@
-"""Math functions, casts and clamps on values, by NumPy's rules for result types."""
+"""Math functions, casts and clamps on values, by NumPy's rules for result types.
+
+``log(1 + x)`` and ``exp(x) - 1`` of a small ``x`` lose what rounding takes from ``1 + x``; the
+error is put right by a quotient of two numbers with that error (W. Kahan, in HP-15C Advanced
+Functions Handbook, 1982).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,7 @@ from polyopt.frontend.values import (
     binary,
     compare,
     computed,
+    either,
     is_weak,
     negative,
     select,
@@ -34,6 +40,10 @@ FLOAT_FUNCTIONS = (
     "sqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "erf", "floor", "ceil",
     "trunc", "rint", "pow", "fmod", "atan2",
 )  # fmt: skip
+#: to a number of this size 1 adds nothing
+_LARGE = 1e30
+#: beyond this, ``exp(x) - 1`` loses nothing
+_FAR = 0.5
 _ROUNDING = {"floor", "ceil", "trunc", "rint"}
 
 
@@ -57,6 +67,32 @@ def _float_type(value: Value) -> ScalarType:
         message = f"NumPy computes this function of {type_} in half precision"
         raise TypeMismatchError(message, hint="cast the argument to f32 first")
     return F32 if type_.bits == U16.bits else F64
+
+
+def log1p(x: Value) -> Value:
+    """``log(1 + x)``."""
+    raised = binary("add", Number(1.0), x)
+    log = float_call("log", [raised])
+    less = binary("sub", raised, Number(1.0))
+    exact = binary("mul", log, binary("truediv", x, less))
+    # of infinity, and of what 1 is nothing to, it is the logarithm itself
+    found = select(compare("gt", x, Number(_LARGE)), log, exact)
+    return select(compare("eq", raised, Number(1.0)), as_float(x), found)
+
+
+def expm1(x: Value) -> Value:
+    """``exp(x) - 1``."""
+    raised = float_call("exp", [x])
+    less = binary("sub", raised, Number(1.0))
+    exact = binary("truediv", binary("mul", less, x), float_call("log", [raised]))
+    # where nothing is left of 1, or x has gone, or there is no logarithm, it is what it seems
+    far = either(compare("lt", x, Number(-_FAR)), compare("gt", x, Number(_FAR)))
+    return select(compare("eq", raised, Number(1.0)), as_float(x), select(far, less, exact))
+
+
+def as_float(x: Value) -> Value:
+    """A number in the type that NumPy computes functions of it in."""
+    return x if type_of(x).is_float else binary("truediv", x, Number(1.0))
 
 
 def absolute(value: Value) -> Value:

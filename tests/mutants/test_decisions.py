@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
@@ -16,19 +17,27 @@ import pytest
 from polyopt.codegen import flop_count
 from polyopt.codegen.printers import c as printer
 from polyopt.codegen.threads import collapse
+from polyopt.codegen.validate import races
 from polyopt.errors import PolyoptError
-from polyopt.frontend.c.readback import emitted, parallel_loops, whitelist
+from polyopt.frontend.c.readback import emitted, lanes, parallel_loops, whitelist
 from polyopt.graph import planning
+from polyopt.graph.fusion import policy
 from polyopt.graph.ops import attention
 from polyopt.graph.passes import attention as fusing
 from polyopt.graph.winograd import select
+from polyopt.scheduler import queries
+from polyopt.scheduler.finishing import interleave_recurrences, simd_reductions
+from polyopt.scheduler.search import finish
 from polyopt.scheduler.strategies.contractions import strips
-from polyopt.transform.annotations import loop_kinds
+from polyopt.scheduler.threads import parallel_reductions
+from polyopt.transform.annotations import loop_kinds, reassociate
+from polyopt.transform.legality import parallel, proof
 from polyopt.transform.schedule import rectangular
-from tests.unit.codegen import test_collapse, test_operations
+from polyopt.transform.storage import fuse
+from tests.unit.codegen import test_collapse, test_operations, test_reduction_clauses
 from tests.unit.graph import test_attention, test_winograd
-from tests.unit.scheduler import test_contraction_strips, test_strip_mine
-from tests.unit.transform import test_loop_kinds
+from tests.unit.scheduler import test_column_strips, test_contraction_strips, test_strip_mine
+from tests.unit.transform import test_loop_kinds, test_reassociate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +57,25 @@ class Fault:
     others: tuple[ModuleType, ...] = ()
 
 
+#: the test of a file that nothing is written to: it fails before
+NOWHERE = Path()
+#: who asks which reductions need no leave
+SEARCHES = (simd_reductions, parallel_reductions)
+SUMS = (test_reduction_clauses.SUM, "double", test_reduction_clauses.STORED)
 ITSELF = "for (int t = 0; t < 3; t++) P[i] = P[i] * 0.5f + S[i];"
+
+
+def _clause(before: str, after: str, said: str) -> None:
+    test_reduction_clauses.test_an_update_by_another_operation_than_its_clause_s_is_wrong(
+        *SUMS[:2], before, after, said
+    )
+
+
+def _beside(after: str, said: str) -> None:
+    test_reduction_clauses.test_what_else_a_loop_does_with_what_lanes_have_of_their_own_is_wrong(
+        after, said
+    )
+
 
 FAULTS = {
     "Winograd's tiles for groups": Fault(
@@ -110,6 +137,111 @@ FAULTS = {
         parallel_loops, "collapsed", "return inner, COLLAPSE.sub(fewer, pragma)", 'return inner, ""',
         test_collapse.test_the_code_is_checked_at_every_level,
         (emitted,),
+    ),
+    "leave taken for sums of floats": Fault(
+        queries, "free_reductions", "(model.reassociate or not is_rounded(s))", "True",
+        test_reassociate.test_the_search_changes_an_order_only_where_it_may,
+        SEARCHES,
+    ),
+    "leave asked for sums of integers in lanes": Fault(
+        queries, "free_reductions", "(model.reassociate or not is_rounded(s))", "model.reassociate",
+        lambda: test_reassociate.test_reductions_of_integers_need_nobodys_leave("+", 9, NOWHERE),
+        SEARCHES,
+    ),
+    "leave asked for sums of integers of threads": Fault(
+        queries, "free_reductions", "(model.reassociate or not is_rounded(s))", "model.reassociate",
+        test_reassociate.test_the_search_shares_sums_of_integers,
+        SEARCHES,
+    ),
+    "nothing is rounded": Fault(
+        reassociate, "is_rounded", "statement.value.type.is_float", "False",
+        test_reassociate.test_the_search_changes_an_order_only_where_it_may,
+        (queries, parallel),
+    ),
+    "all is rounded": Fault(
+        reassociate, "is_rounded", "statement.value.type.is_float", "True",
+        lambda: test_reassociate.test_reductions_of_integers_need_nobodys_leave("+", 9, NOWHERE),
+        (queries, parallel),
+    ),
+    "a proof of floats that is of integers": Fault(
+        parallel, "check_marks", "if not is_rounded(", "if is_rounded(",
+        test_reassociate.test_a_sum_is_no_vector_loop_unless_its_order_is_free,
+        (proof,),
+    ),
+    "two operations on an array joined by one": Fault(
+        reassociate, "_joined_alike", ") == 1}", ") >= 1}",
+        lambda: test_reassociate.test_two_operations_on_one_array_are_no_lanes(NOWHERE),
+    ),
+    "a clause of another operation": Fault(
+        lanes, "_differ", 'one.partition("_")[0] != other.partition("_")[0]', "False",
+        lambda: _clause("reduction(+", "reduction(*", "updated by + and joined by *"),
+    ),
+    "a clause of nothing": Fault(
+        lanes, "_wrong_use", "if not uses:", "if False:",
+        lambda: _beside("a[i][j] = 2.0;", "nothing updates y_sum, which is joined by +"),
+    ),
+    "a part of a sum that is read": Fault(
+        lanes, "_wrong_use", "if elsewhere and", "if False and",
+        lambda: _beside("y_sum = y_sum + a[i][j]; a[i][j] = y_sum;", "y_sum, of which each"),
+    ),
+    "a part of a sum that is set": Fault(
+        lanes, "_wrong_use", "if not elsewhere and", "if False and",
+        lambda: _beside("y_sum = a[i][j];", "y_sum is set to"),
+    ),
+    "an element of all lanes in no clause": Fault(
+        lanes, "_written_by_all", "not in joined", "in ()",
+        lambda: _beside("y_sum = y_sum + a[i][j]; y[i] = y[i] + 1.0;", "all of them write y[i]"),
+    ),
+    "an update through a local taken for wrong": Fault(
+        lanes, "_wrong_use", "elsewhere and not others", "elsewhere",
+        lambda: test_reduction_clauses.test_updates_that_may_fit_their_clause_are_not_said_to_be_wrong(
+            *SUMS, "double t = y_sum + a[i][j]; y_sum = t;"
+        ),
+    ),
+    "a choice of integers taken for one of floats": Fault(
+        lanes, "_differ", 'one.partition("_")[0] != other.partition("_")[0]', "one != other",
+        lambda: test_reduction_clauses.test_updates_that_may_fit_their_clause_are_not_said_to_be_wrong(
+            test_reduction_clauses.LEAST, "int", test_reduction_clauses.KEPT, test_reduction_clauses.CHOICE
+        ),
+    ),
+    "rows of lanes taken for their sums": Fault(
+        races, "_is_joined", "if not relation", "if False and not relation",
+        lambda: test_reduction_clauses.test_rows_that_lanes_update_are_in_no_clause("double u[8];\n"),
+    ),
+    "a greatest key that no block sees": Fault(
+        fuse, "_with_bounds", "if greatest.n_piece() == 1 and", "if False and",
+        test_attention.test_powers_of_keys_that_a_block_does_not_see_are_not_computed,
+    ),
+    "a last element less": Fault(
+        fuse, "_with_bounds", "Map.lex_ge", "Map.lex_gt",
+        test_attention.test_powers_of_keys_that_a_block_does_not_see_are_not_computed,
+    ),
+    "a bound by a tile where the box moves with it": Fault(
+        fuse, "_with_bounds", "if offset.involves_dims(", "if not offset.involves_dims(",
+        test_attention.test_powers_of_keys_that_a_block_does_not_see_are_not_computed,
+    ),
+    "strips of columns for one core": Fault(
+        interleave_recurrences, "strips", "if target.cores < 2:", "if False:",
+        lambda: test_column_strips.test_one_core_and_few_columns_have_none(4000, 1),
+        (finish,),
+    ),
+    "strips of less than a vector": Fault(
+        interleave_recurrences, "strips", "2 * target.cores * lanes:", "0:",
+        lambda: test_column_strips.test_one_core_and_few_columns_have_none(15, 2),
+        (finish,),
+    ),
+    "strips of parts of vectors": Fault(
+        interleave_recurrences, "strips", "/ lanes) * lanes", ")",
+        lambda: test_column_strips.test_there_are_two_strips_of_whole_vectors_for_each_core(20, 8),
+        (finish,),
+    ),
+    "strips where rows are independent": Fault(
+        interleave_recurrences, "_has_parallel", "return True", "return False",
+        test_column_strips.test_rows_that_are_independent_are_shared_themselves,
+    ),
+    "a pool in a kernel with strips of tiles": Fault(
+        policy, "_Chooser", 'if pattern.kind != "pointwise" and self._is_in_strips(', "if False and (",
+        lambda: test_winograd.test_only_pointwise_consumers_join_it("windows"),
     ),
     "no test of the work": Fault(
         printer, "_in_function", "if shares and function.little_work is not None:", "if False:",

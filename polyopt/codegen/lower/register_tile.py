@@ -113,15 +113,23 @@ class RegisterBlock:
         """Positions of the block's rows along the loops but the last."""
         return product(*map(range, self.extents[:-1]))
 
-    def moved(self, name: str) -> LoweredStatement:
-        """The assignment of the copy that fills the block, or of the one that empties it."""
-        type_ = self.assignment.type
-        there = tuple(index_of(named(x, name)) for x in self.target)
-        here = tuple(index_of(named(x, name)) for x in self.inside)
-        if name.startswith(self.fill):
-            value = Load(type_, self.assignment.buffer, there)
-            return LoweredStatement(self.buffer, here, value, ())
-        return LoweredStatement(self.assignment.buffer, there, Load(type_, self.buffer, here), ())
+    def filled(self, name: str) -> LoweredStatement:
+        """The assignment of a copy of that name that fills the block."""
+        there, here = self._places(name)
+        value = Load(self.assignment.type, self.assignment.buffer, there)
+        return LoweredStatement(self.buffer, here, value, ())
+
+    def drained(self, name: str) -> LoweredStatement:
+        """The assignment of a copy of that name that empties it."""
+        there, here = self._places(name)
+        value = Load(self.assignment.type, self.buffer, here)
+        return LoweredStatement(self.assignment.buffer, there, value, ())
+
+    def _places(self, name: str) -> tuple[tuple[Affine, ...], tuple[Affine, ...]]:
+        """Where a copy finds an element in the target's array, and in the block."""
+        places = (self.target, self.inside)
+        there, here = (tuple(index_of(named(x, name)) for x in place) for place in places)
+        return there, here
 
 
 @dataclass(frozen=True, eq=False)

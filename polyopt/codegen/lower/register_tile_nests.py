@@ -160,7 +160,8 @@ def _blocked(result: Blocked, nest: Nest, block: RegisterBlock, full: Set) -> Bl
     copies = {n: c for n, c in program.copies.items() if n != nest.copy.name}
     assignments = {
         **result.assignments,
-        **{name: block.moved(name) for name in (*fills, *drains)},
+        **{name: block.filled(name) for name in fills},
+        **{name: block.drained(name) for name in drains},
         block.core: block.assignment,
         **{name: _over(block.assignment, copy) for name, copy in moving.parts.items()},
     }

@@ -69,7 +69,8 @@ def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
         return
     # lanes that add up join their sums at the end; their reader has seen to it that a loop does
     # nothing else with a sum
-    if loop.kind == "sums" and one.array == other.array and _adds_up(one) and _adds_up(other):
+    same = loop.kind == "sums" and one.array == other.array
+    if same and all(_is_joined(loop, s, scop) for s in (one, other)):
         return
     write = one.write
     for access in (other.write, *other.reads):
@@ -81,7 +82,14 @@ def _check(loop: _Loop, one: Statement, other: Statement, scop: Scop) -> None:
             raise InternalError(message)
 
 
-def _adds_up(statement: Statement) -> bool:
+def _is_joined(loop: _Loop, statement: Statement, scop: Scop) -> bool:
+    """Whether a statement updates what clauses name: one local all along a loop."""
+    relation = statement.write.relation
+    if scop.array(statement.array).role != "temp":
+        return False
+    inner = relation.dim(dim_type.in_) - loop.depth
+    if not relation.project_out(dim_type.in_, loop.depth, inner).is_single_valued():
+        return False
     return update_of(statement) is not None or extreme_of(statement) is not None
 
 

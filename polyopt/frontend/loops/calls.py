@@ -13,8 +13,10 @@ from polyopt.frontend.functions import (
     absolute,
     clamp,
     convert,
+    expm1,
     extreme,
     float_call,
+    log1p,
     sign,
     to_float,
     to_int,
@@ -57,6 +59,13 @@ def _math(name: str, arity: int) -> Function:
 def _math_int(name: str) -> Function:
     def call(x: Value) -> Value:
         return to_int(float_call(name, [x], weak=True))
+
+    return 1, call
+
+
+def _of_double(function: Callable[[Value], Value]) -> Function:
+    def call(x: Value) -> Value:
+        return to_float(function(to_float(x)))
 
     return 1, call
 
@@ -106,6 +115,10 @@ def _table() -> dict[object, Function]:
         np.square: (1, _square),
         np.negative: (1, negative),
         np.sign: (1, sign),
+        np.log1p: (1, log1p),
+        np.expm1: (1, expm1),
+        math.log1p: _of_double(log1p),
+        math.expm1: _of_double(expm1),
         np.where: (3, select),
         np.clip: (3, clamp),
         np.logical_and: (2, both),

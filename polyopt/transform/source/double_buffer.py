@@ -75,7 +75,7 @@ def double_buffer(scop: Scop, *arrays: str) -> Scop:
     for node in scop.nest:
         if isinstance(node, Loop):
             shared = with_shared_locals(scop, node)
-            found = copied_back(shared, node)
+            found = _copies_in(shared, node)
             if set(arrays) <= {s.array for s in found}:
                 return _Turns(shared, node, tuple(s for s in found if s.array in arrays)).program()
     names = ", ".join(arrays)
@@ -87,7 +87,11 @@ def copied_back(scop: Scop, node: Loop) -> list[Statement]:
     """The statements of a loop that alone copy to the same elements of an array, in each step,
     what steps make in another one of its type and extents, as they are where the loop's locals are
     one array for all steps."""
-    scop = with_shared_locals(scop, node)
+    return _copies_in(with_shared_locals(scop, node), node)
+
+
+def _copies_in(scop: Scop, node: Loop) -> list[Statement]:
+    """The same of a program whose loop has one array for all steps of each of its locals."""
     inside = [scop.statement(name) for name in statements_in(node)]
     made = {s.array for s in inside}
     found = [s for s in inside if _is_copy(scop, s) and _source(s) in made]

@@ -360,6 +360,24 @@ def test_functions() -> None:
     )
 
 
+def test_functions_that_are_right_beside_zero() -> None:
+    def small(a: f32["N"], out: f64["N", "4"]):
+        for i in range(len(a)):
+            out[i, 0] = np.log1p(a[i])
+            out[i, 1] = np.expm1(a[i])
+            out[i, 2] = math.log1p(a[i])
+            out[i, 3] = math.expm1(a[i])
+
+    near = [0.0, 1e-30, -1e-12, 1e-7, -3e-4, 0.25, -0.75]
+    a = np.array([*near, 3.0, 80.0], np.float32)
+    found = interpret(scop(small), {"N": len(a)}, {"a": a})["out"]
+    wide = a.astype(np.float64)
+    for k, function in enumerate((np.log1p, np.expm1)):
+        np.testing.assert_allclose(found[:, k], function(wide), rtol=3e-7)
+        assert (found[:, k] == found[:, k].astype(np.float32)).all()
+        np.testing.assert_allclose(found[:, k + 2], function(wide), rtol=1e-15)
+
+
 def test_constants_of_the_module_and_of_the_closure() -> None:
     inner = 2
 

@@ -1,9 +1,4 @@
-"""NumPy's functions of single elements that are made of others.
-
-``log(1 + x)`` and ``exp(x) - 1`` of a small ``x`` lose what rounding takes from ``1 + x``; the
-error is put right by a quotient of two numbers with that error (W. Kahan, in HP-15C Advanced
-Functions Handbook, 1982).
-"""
+"""NumPy's functions of single elements that are made of others."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ import numpy as np
 
 from polyopt.errors import TypeMismatchError
 from polyopt.frontend.arrays.grid import strong
-from polyopt.frontend.functions import absolute, float_call
+from polyopt.frontend.functions import absolute, as_float, expm1, float_call, log1p
 from polyopt.frontend.values import (
     Number,
     Value,
@@ -30,37 +25,15 @@ from polyopt.frontend.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: of these a number's neighbours are further apart than 1
-_LARGE = 1e30
-#: beyond this, ``exp(x) - 1`` loses nothing
-_FAR = 0.5
 #: from here on ``exp(x)`` is taken as a square: half of it is finite where it is not
 _SQUARED = {32: 88.0, 64: 709.0}
 #: what ``np.sinc`` takes for zero
 _NEARLY_ZERO = 1e-20
 
 
-def _log1p(x: Value) -> Value:
-    raised = binary("add", Number(1.0), x)
-    log = float_call("log", [raised])
-    less = binary("sub", raised, Number(1.0))
-    exact = binary("mul", log, binary("truediv", x, less))
-    plain = select(compare("gt", x, Number(_LARGE)), log, exact)
-    return strong(select(compare("eq", raised, Number(1.0)), _as_float(x), plain))
-
-
-def _expm1(x: Value) -> Value:
-    raised = float_call("exp", [x])
-    less = binary("sub", raised, Number(1.0))
-    exact = binary("truediv", binary("mul", less, x), float_call("log", [raised]))
-    far = either(compare("lt", x, Number(-_FAR)), compare("gt", x, Number(_FAR)))
-    is_one = compare("eq", raised, Number(1.0))
-    return strong(select(is_one, _as_float(x), select(far, less, exact)))
-
-
 def _sinh(x: Value) -> Value:
     size = strong(absolute(x))
-    less = _expm1(size)
+    less = expm1(size)
     grown = binary("add", less, binary("truediv", less, binary("add", less, Number(1.0))))
     near = binary("mul", Number(0.5), grown)
     found = _unless_large(size, near)
@@ -85,11 +58,11 @@ def _unless_large(size: Value, near: Value) -> Value:
 
 def _with_zero(x: Value, found: Value) -> Value:
     """What is odd keeps the sign of a zero."""
-    return select(compare("eq", x, Number(0.0)), _as_float(x), found)
+    return select(compare("eq", x, Number(0.0)), as_float(x), found)
 
 
 def _hypot(a: Value, b: Value) -> Value:
-    a, b = (strong(absolute(_as_float(side))) for side in (a, b))
+    a, b = (strong(absolute(as_float(side))) for side in (a, b))
     most = select(either(compare("lt", a, b), compare("ne", b, b)), b, a)
     least = select(compare("lt", a, b), a, b)
     share = binary("truediv", least, most)
@@ -102,7 +75,7 @@ def _hypot(a: Value, b: Value) -> Value:
 def _logaddexp(a: Value, b: Value) -> Value:
     apart = strong(absolute(binary("sub", a, b)))
     most = select(compare("lt", a, b), b, a)
-    sum_ = binary("add", most, _log1p(float_call("exp", [negative(apart)])))
+    sum_ = binary("add", most, log1p(float_call("exp", [negative(apart)])))
     alike = binary("add", a, Number(math.log(2)))
     return strong(select(compare("eq", a, b), alike, sum_))
 
@@ -126,9 +99,9 @@ def _leg(x: Value) -> Value:
 
 
 def _heaviside(x: Value, middle: Value) -> Value:
-    above = select(compare("eq", x, Number(0.0)), _as_float(middle), Number(1.0))
+    above = select(compare("eq", x, Number(0.0)), as_float(middle), Number(1.0))
     found = select(compare("lt", x, Number(0.0)), Number(0.0), above)
-    return strong(select(compare("ne", x, x), _as_float(x), found))
+    return strong(select(compare("ne", x, x), as_float(x), found))
 
 
 def _nan_to_num(x: Value) -> Value:
@@ -142,7 +115,7 @@ def _nan_to_num(x: Value) -> Value:
 
 
 def _sinc(x: Value) -> Value:
-    nearly = select(compare("eq", x, Number(0.0)), Number(_NEARLY_ZERO), _as_float(x))
+    nearly = select(compare("eq", x, Number(0.0)), Number(_NEARLY_ZERO), as_float(x))
     angle = binary("mul", Number(math.pi), nearly)
     return strong(binary("truediv", float_call("sin", [angle]), angle))
 
@@ -154,19 +127,12 @@ def _reciprocal(x: Value) -> Value:
     return strong(binary("truediv", Number(1.0), x))
 
 
-def _as_float(x: Value) -> Value:
-    """A number in the type that NumPy computes functions of it in."""
-    return x if type_of(x).is_float else binary("truediv", x, Number(1.0))
-
-
 def _scaled(factor: float, x: Value) -> Value:
     return strong(binary("mul", x, Number(factor)))
 
 
 #: each function with its number of arguments
 COMPOSED: dict[object, tuple[int, Callable[..., Value]]] = {
-    np.log1p: (1, _log1p),
-    np.expm1: (1, _expm1),
     np.sinh: (1, _sinh),
     np.cosh: (1, _cosh),
     np.arctan: (1, _arctan),

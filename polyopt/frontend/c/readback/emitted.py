@@ -32,7 +32,7 @@ from polyopt.frontend.c.lower.program import lower_function
 from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
 from polyopt.frontend.c.readback.index_guards import guarded
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
-from polyopt.frontend.c.readback.lanes import with_whole_sums
+from polyopt.frontend.c.readback.lanes import check_reductions, with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
@@ -233,7 +233,9 @@ class _Reader:
         shapes, vectors = dict(self.shapes), dict(self.vectors)
         result: list[c_ast.Node] = []
         pragma = ""
-        for item in with_whole_sums(with_plain_searches(items)):
+        items = with_whole_sums(with_plain_searches(items))
+        check_reductions(items, self.locator)
+        for item in items:
             if isinstance(item, c_ast.Pragma):
                 pragma = item.string
                 self._mannered(item, odd_pragma(pragma))
@@ -308,10 +310,9 @@ class _Reader:
         changed.stmt = own or c_ast.Compound([self._for(inner, rest)])
         if self.marked and pragma.startswith("omp") and "simdlen(1)" not in pragma:
             return shared(changed, pragma, self._fresh)
-        # lanes that join their sums do so in any order: that is rounding's matter
-        if not self.backwards or not pragma.startswith("omp") or "reduction" in pragma:
-            return changed
-        if "simdlen(1)" in pragma:  # one lane
+        # one lane, and lanes that join their sums in any order: that is rounding's matter
+        one_order = "simdlen(1)" in pragma or "reduction" in pragma
+        if not self.backwards or not pragma.startswith("omp") or one_order:
             return changed
         return turned(changed, pragma, self._fresh)
 

@@ -14,7 +14,6 @@ from itertools import accumulate
 
 from pycparser import c_ast
 
-from polyopt.frontend.c.readback.lanes import EXTREMES, assigned, is_extreme
 from polyopt.frontend.c.readback.parallel_loops import COLLAPSE, inside
 from polyopt.frontend.c.syntax.nodes import text_of
 from polyopt.frontend.c.syntax.usage import nodes
@@ -32,8 +31,6 @@ _PRAGMAS = (
     ),
     re.compile(r"omp simd safelen\(1\) simdlen\(1\)"),
 )
-#: how often ``name = name + value`` names its sum
-_ONCE_EACH_SIDE = 2
 #: what compilers are asked, and changes no meaning
 _ADVICE = re.compile(r"GCC unroll \d+")
 
@@ -70,7 +67,7 @@ def _is_closed_last(chunk: str) -> bool:
 
 def odd_loop(loop: c_ast.For, pragma: str) -> str:
     """What is wrong with a loop under a pragma."""
-    return _odd_counter(loop) or _odd_sums(loop, pragma) or _odd_nest(loop, pragma)
+    return _odd_counter(loop) or _odd_nest(loop, pragma)
 
 
 def _odd_counter(loop: c_ast.For) -> str:
@@ -98,59 +95,8 @@ def _odd_nest(loop: c_ast.For, pragma: str) -> str:
     return ""
 
 
-def _odd_sums(loop: c_ast.For, pragma: str) -> str:
-    """What is wrong with sums of which each lane has its own: a loop does nothing with them but to
-    add to them, or to multiply, as the lanes are joined."""
-    found = re.findall(r"reduction\((\S+) : (\w+)\)", pragma)
-    sums = {name: operation for operation, name in found}
-    for name, operation in sums.items():
-        check = _CHECKS.get(operation, _is_update)
-        updates = [node for node in nodes(loop.stmt) if check(node, name, operation)]
-        if _uses(loop, name) != sum(_uses(node, name) for node in updates):
-            return f"such use of {name} among lanes that are joined by {operation}"
-    own = {node.name for node in nodes(loop) if isinstance(node, c_ast.Decl)}
-    targets = [node.lvalue for node in nodes(loop.stmt) if isinstance(node, c_ast.Assignment)]
-    shared = {text_of(target) for target in targets if own.isdisjoint(_names_in(target))}
-    if sums and shared - sums.keys():
-        return f"such use of {min(shared - sums.keys())} among lanes that add up others"
-    return ""
-
-
-def _is_extreme_of_integers(node: c_ast.Node, name: str, operation: str) -> bool:
-    """Whether a node is ``name = max_i32(name, value)``, or its like."""
-    call = assigned(node, name)
-    if not isinstance(call, c_ast.FuncCall) or _uses(node, name) != _ONCE_EACH_SIDE:
-        return False
-    named = re.fullmatch(rf"{operation}_[iu]\d+", text_of(call.name))
-    return bool(named) and name in [text_of(part) for part in call.args.exprs]
-
-
-def _uses(node: c_ast.Node, name: str) -> int:
-    return sum(isinstance(part, c_ast.ID) and part.name == name for part in nodes(node))
-
-
 def _names_in(node: c_ast.Node | None) -> set[str]:
     return {part.name for part in nodes(node) if isinstance(part, c_ast.ID)}
-
-
-def _is_update(node: c_ast.Node, name: str, operation: str) -> bool:
-    """Whether a node is ``name = name + value``, or its like."""
-    value = assigned(node, name)
-    if not isinstance(value, c_ast.BinaryOp):
-        return False
-    left, right = (text_of(_as_wide(side)) == name for side in (value.left, value.right))
-    if left == right or _uses(node, name) != _ONCE_EACH_SIDE:
-        return False
-    if value.op == "-":
-        return operation == "+" and left
-    return value.op == operation and (left or right)
-
-
-def _as_wide(node: c_ast.Node) -> c_ast.Node:
-    """An operand without a cast that keeps all of it, or all that an update of it is stored as."""
-    if isinstance(node, c_ast.Cast) and text_of(node.to_type) in {"uint32_t", "uint64_t"}:
-        return node.expr
-    return node
 
 
 def odd_failure(node: c_ast.If, allocated: list[str]) -> str:
@@ -182,10 +128,3 @@ def _qualities(node: c_ast.Node) -> list[str]:
     found = list(getattr(node, "quals", None) or [])
     inner = getattr(node, "type", None)
     return found + _qualities(inner) if isinstance(inner, c_ast.Node) else found
-
-
-#: what an update has to be, by what joins lanes
-_CHECKS = {
-    **dict.fromkeys(EXTREMES, is_extreme),
-    **dict.fromkeys(("max", "min"), _is_extreme_of_integers),
-}

@@ -9,10 +9,11 @@ from __future__ import annotations
 from math import inf, log, nan
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, operator
-from polyopt.graph.ops.elements.elementary import expm1, log1p
 from polyopt.ir.types import BOOL
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _leg(x: Term) -> Term:
 
 
 def _sinh(x: Term) -> Term:
-    raised = expm1(x)
+    raised = np.expm1(x)
     root = po.exp(0.5 * x)  # its square may be too large where the half of it is not
     small = 0.5 * (raised + raised / (raised + 1.0))
     return po.select(x < 1.0, small, 0.5 * root * root - 0.5 / root / root)
@@ -71,13 +72,13 @@ def _cosh(x: Term) -> Term:
 
 def _asinh(x: Term) -> Term:
     square = x * x
-    near = log1p(x + square / (1.0 + po.sqrt(square + 1.0)))
+    near = np.log1p(x + square / (1.0 + po.sqrt(square + 1.0)))
     return po.select(x < _LARGE, near, po.log(x) + log(2.0))
 
 
 def _acosh(x: Term) -> Term:
     above = x - 1.0
-    near = log1p(above + po.sqrt(above * (2.0 + above)))
+    near = np.log1p(above + po.sqrt(above * (2.0 + above)))
     found = po.select(x < _LARGE, near, po.log(x) + log(2.0))
     return po.select(x >= 1.0, found, nan)
 
@@ -89,16 +90,16 @@ _of_one("sinh", _odd(_sinh))
 _of_one("cosh", _cosh)
 _of_one("asinh", _odd(_asinh))
 _of_one("acosh", _acosh)
-_of_one("atanh", _odd(lambda x: 0.5 * log1p(2.0 * x / (1.0 - x))))
+_of_one("atanh", _odd(lambda x: 0.5 * np.log1p(2.0 * x / (1.0 - x))))
 _of_one("softsign", lambda x: x / (1.0 + abs(x)))
-_of_one("mish", lambda x: x * po.tanh(po.max(x, 0.0) + log1p(po.exp(-abs(x)))))
+_of_one("mish", lambda x: x * po.tanh(po.max(x, 0.0) + np.log1p(po.exp(-abs(x)))))
 
 
 @operator("celu", result=_float_rule)
 def celu(make: Maker, x: Tensor, *, alpha: float = 1.0) -> Tensor:
     """``x``, or ``alpha * (exp(x / alpha) - 1)`` below 0 (J. T. Barron, 2017)."""
     return make.stage(
-        x.shape, lambda *i: po.select(x[i] < 0.0, alpha * expm1(x[i] / alpha), x[i])
+        x.shape, lambda *i: po.select(x[i] < 0.0, alpha * np.expm1(x[i] / alpha), x[i])
     )  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def celu(make: Maker, x: Tensor, *, alpha: float = 1.0) -> Tensor:
 def selu(make: Maker, x: Tensor, *, alpha: float, gamma: float) -> Tensor:
     """``gamma * x``, or ``gamma * alpha * (exp(x) - 1)`` below 0 (G. Klambauer et al., 2017)."""
     return make.stage(
-        x.shape, lambda *i: gamma * po.select(x[i] < 0.0, alpha * expm1(x[i]), x[i])
+        x.shape, lambda *i: gamma * po.select(x[i] < 0.0, alpha * np.expm1(x[i]), x[i])
     )  # fmt: skip
 
 
