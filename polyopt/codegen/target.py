@@ -36,6 +36,11 @@ class Target:
     flags: tuple[str, ...] = ()
     last_bytes: int = LAST_BYTES
 
+    @property
+    def has_packed_dots(self) -> bool:
+        """Whether an instruction adds up two products of 16-bit integers (``ir/packed_dot.py``)."""
+        return self.isa in _PACKED_DOTS
+
     def lanes(self, type_bytes: int) -> int:
         """How many elements of that size one vector holds, at least one."""
         return max(1, self.vector_bytes // type_bytes)
@@ -43,6 +48,8 @@ class Target:
 
 #: isa -> (vector bytes, vector registers)
 _VECTORS = {"generic": (16, 16), "avx2": (32, 16), "avx512": (64, 32), "neon": (16, 32)}
+#: those with ``pmaddwd`` of whole vectors
+_PACKED_DOTS = frozenset({"avx2", "avx512"})
 #: Flags that make code for the named target rather than for this machine.
 _FLAGS = {
     "generic": (),

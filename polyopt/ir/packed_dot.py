@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeGuard
 from polyopt.ir.expr import Binary, Cast, Const, Expr, Load, same_expr
 from polyopt.ir.types import I16, I32
 
-#: bits of each number of a pair
+#: bits of each number of a pair, and those of the first in a word
 HALF = 16
+LOW = (1 << HALF) - 1
 
 
 class PackedDot(NamedTuple):

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from polyopt.transform.schedule.tree import PlanLoop
 
 
-def updates(program: ScheduledProgram, name: str) -> bool:
-    """Whether a copy is a statement of the source that updates elements by sums and products of
-    floats, or by dot products of packed pairs."""
+def updates(program: ScheduledProgram, name: str, *, dots: bool = False) -> bool:
+    """Whether a copy is a statement of the source that updates elements of floats; with ``dots``
+    also one that adds dot products of packed pairs to them."""
     copy = program.copies[name]
     statement = copy.statement
-    if copy.outer or copy.fills:
+    if copy.outer or copy.fills or not (dots or statement.value.type.is_float):
         return False
     own = [load for load in loads(statement.value) if is_target(statement, load)]
     return len(own) == 1 and is_arithmetic(statement.value)

@@ -15,6 +15,9 @@ from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
 from polyopt.graph.ops.convolutions import KERNEL, need_lengths, output_extents, pad_constant
+from polyopt.graph.ops.quantised import need_bytes
+from polyopt.ir.packed_dot import HALF, LOW
+from polyopt.ir.types import I32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,10 +74,27 @@ def conv_blocked(
 ) -> Tensor:
     """``conv`` whose groups are whole blocks: ``x [n][ci / b]...[b]``,
     ``w [co / v][ci / group / b]...[b][v]``, ``b [co / v][v]``."""
-    blocks, inner, *kernel, each, lanes = w.shape
-    per_group = blocks // group
-    source = pad_constant(make, x, pads, 0.0)
-    rank = len(kernel)
+    summed = _window_sums(pad_constant(make, x, pads, 0.0), w, strides, dilations, group, _product)
+    kernel = w.shape[2:-2]
+    shape = (x.shape[0], w.shape[0], *output_extents(x, kernel, strides, pads, dilations))
+    return _biased(make, (*shape, w.shape[-1]), summed, b)
+
+
+def _product(x: Term, w: Term) -> Term:
+    return x * w
+
+
+def _window_sums(
+    source: Tensor,
+    w: Tensor,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    group: int,
+    multiplied: Callable[[Term, Term], Term],
+) -> Callable[..., Term]:
+    """An element's sums over channels and windows of what has its frame already."""
+    blocks, inner, *kernel, each, _ = w.shape
+    per_group, rank = blocks // group, len(kernel)
 
     def summed(n: Term, co: Term, *place: Term) -> Term:
         *where, lane = place
@@ -84,12 +104,83 @@ def conv_blocked(
             *k, i = at
             spot = [strides[d] * where[d] + dilations[d] * k[d] for d in range(rank)]
             first = ci if group == 1 else co // per_group * inner + ci
-            return source[(n, first, *spot, i)] * w[(co, ci, *k, i, lane)]
+            return multiplied(source[(n, first, *spot, i)], w[(co, ci, *k, i, lane)])
 
         return _sum_over(sizes, product)
 
-    shape = (x.shape[0], blocks, *output_extents(x, kernel, strides, pads, dilations), lanes)
-    return _biased(make, shape, summed, b)
+    return summed
+
+
+def _integer_rule(
+    x: Value,
+    w: Value,
+    zero: Value | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Result:
+    need_bytes(x)
+    need_rank(x, 4, 5)
+    rank = len(x.shape) - 3
+    need_rank(w, rank + 4, rank + 4)
+    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    blocks, inner, *kernel, each, lanes = w.shape
+    if w.dtype != I32 or (inner, each) != (-(-x.shape[1] // 2), x.shape[-1]):
+        raise GraphError(f"weights {w} are no pairs for blocks of channels {x}")
+    if zero is not None and (zero.dtype != x.dtype or zero.size != 1):
+        raise GraphError(f"the operand {x} has one zero point, not {zero}")
+    outputs = output_extents(x, kernel, strides, pads, dilations)
+    return Result((x.shape[0], blocks, *outputs, lanes), I32)
+
+
+@operator("conv_integer_blocked", result=_integer_rule, form_of="conv_integer")
+def conv_integer_blocked(
+    make: Maker,
+    x: Tensor,
+    w: Tensor,
+    zero: Tensor | None = None,
+    *,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> Tensor:
+    """``conv_integer`` as dot products of packed pairs: ``x [n][ci / b]...[b]`` of bytes,
+    ``w [co / v][ci / b / 2]...[b][v]``, whose words hold the weights of a channel of one block, and
+    of the same channel of the next."""
+    source = _paired(make, x, zero, pads)
+    summed = _window_sums(source, w, strides, dilations, 1, packed_product)
+    outputs = output_extents(x, w.shape[2:-2], strides, pads, dilations)
+    return make.stage((x.shape[0], w.shape[0], *outputs, w.shape[-1]), summed)
+
+
+def _paired(make: Maker, x: Tensor, zero: Tensor | None, pads: Sequence[int]) -> Tensor:
+    """The operand less its zero point with a frame of zeros, the channels of two blocks in the
+    words of one."""
+    rank = len(pads) // 2
+    point = None if zero is None else zero[(0,) * zero.rank]
+    framed = x.padded(0 if point is None else point)
+
+    def element(n: Term, c: Term, *i: Term) -> Term:
+        def channel(block: Term) -> Term:
+            value = framed[(n, block, *(i[d] - pads[d] for d in range(rank)), i[rank])]
+            wide = po.cast("i32", value)
+            return wide if point is None else wide - po.cast("i32", point)
+
+        return channel(2 * c) & LOW | channel(2 * c + 1) << HALF
+
+    spatial = [x.shape[2 + d] + pads[d] + pads[rank + d] for d in range(rank)]
+    shape = (x.shape[0], -(-x.shape[1] // 2), *spatial, x.shape[-1])
+    return make.stage(shape, element, part="pairs", dtype=I32)
+
+
+def packed_product(x: Term, w: Term) -> Term:
+    """The dot product of two words of packed pairs (``ir/packed_dot.py``)."""
+
+    def low(word: Term) -> Term:
+        return po.cast("i32", po.cast("i16", word))
+
+    return low(x) * low(w) + (x >> HALF) * (w >> HALF)
 
 
 def _depthwise_rule(

@@ -172,7 +172,7 @@ def requantize(
 # -- sums of products ---------------------------------------------------------------------------
 
 
-def _need_bytes(*operands: Value) -> None:
+def need_bytes(*operands: Value) -> None:
     """Raises ``GraphError`` unless operands have 8 bits: sums of 32 bits are then exact."""
     for each in operands:
         if not each.dtype.is_integer or each.dtype.bits != 8:
@@ -210,7 +210,7 @@ def _conv_rule(
     dilations: Sequence[int],
     group: int = 1,
 ) -> Result:
-    _need_bytes(x, w)
+    need_bytes(x, w)
     _need_zero(x, x_zero)
     _need_zero(w, w_zero)
     if x_zero is not None and x_zero.size != 1:
@@ -260,7 +260,7 @@ def _framed(make: Maker, x: Tensor, zero: Tensor | None, pads: Sequence[int]) ->
 def _matmul_rule(
     a: Value, b: Value, a_zero: Value | None = None, b_zero: Value | None = None
 ) -> Result:
-    _need_bytes(a, b)
+    need_bytes(a, b)
     _need_zero(a, a_zero)
     _need_zero(b, b_zero)
     same = Value(b.name, b.shape, a.dtype)

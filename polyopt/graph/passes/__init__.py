@@ -60,7 +60,9 @@ def default_passes(target: str | Target = "native", *, numerics: str = "exact") 
     lanes = machine.lanes(4)
     fast = (UseWinograd(target=target),) if numerics == "fast" else ()
     forms = SelectLayout(lanes=lanes), *fast, PackWeights(lanes=lanes)
-    return (*_FOLDING, *forms, MergeEqual(), RemoveDead(), *_MARKING)
+    pairs = ExactSums(lanes=lanes if machine.has_packed_dots else 0)
+    folding = (pairs if each == ExactSums() else each for each in _FOLDING)
+    return (*folding, *forms, MergeEqual(), RemoveDead(), *_MARKING)
 
 
 __all__ = [

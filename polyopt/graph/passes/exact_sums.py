@@ -7,6 +7,9 @@ order and whatever is added to what by one multiply-add. How large they may beco
 weights; a sum that may be larger is made of several, each over some of the input channels, which
 are added up as integers. Vectors have more multiply-adds of floats than of integers of 32 bits,
 and all that is done for convolutions of floats (layouts, tiles in registers) serves these too.
+
+Where vectors have dot products of pairs of 16 bits, convolutions over enough channels stay
+integers: two products at once, in sums of 32 bits (``SelectLayout`` brings them to that form).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from polyopt.graph.passes.base import Mutator, Pass, remark
+from polyopt.ir.types import I32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 _EXACT = 1 << 24
 #: the largest difference of two integers of 8 bits
 _WIDEST = 255
+#: pairs do twice as much as floats: not worth more than that much of zeros among them
+_MOST_FILLED = 1.5
 #: a sum of more parts is left to integers
 _MOST_PARTS = 8
 
@@ -36,17 +42,42 @@ class ExactSums(Pass):
     """Convolutions and matrix products of 8-bit integers by constants, as ones of floats.
 
     One whose weights are no constants, or whose sums may be so large that it would take too many
-    parts, is left as it is, with a remark.
+    parts, is left as it is, with a remark. So are sums that will be dot products of pairs in blocks
+    of so many ``lanes``; with 0 there are none.
     """
+
+    lanes: int = 0
 
     def run(self, graph: Graph) -> Graph:
         """The graph with sums of floats; results are the same integers."""
-        return _AsFloats().mutate(graph)
+        return _AsFloats(self.lanes).mutate(graph)
+
+
+def paired_weights(graph: Graph, node: Node, lanes: int) -> Array | None:
+    """A convolution's weights less their zero points, where its sums are better as dot products of
+    pairs in blocks of ``lanes`` channels: they fit 32 bits, and most of each pair are channels."""
+    if node.op != "conv_integer" or not lanes or dict(node.attributes).get("group", 1) != 1:
+        return None
+    channels = _shape(graph, node)[1]
+    weights = _weights(graph, node) if len(_shape(graph, node)) in {3, 4} else None
+    filled = channels + -channels % (2 * lanes)
+    if weights is None or filled > _MOST_FILLED * channels:
+        return None
+    sums = np.abs(weights.astype(np.int64)).reshape(len(weights), -1).sum(1)
+    return weights if sums.max(initial=0) * _largest(graph, node) <= I32.range[1] else None
 
 
 class _AsFloats(Mutator):
+    def __init__(self, lanes: int) -> None:
+        super().__init__()
+        self.lanes = lanes
+
     def mutate_conv_integer(self, graph: Graph, node: Node) -> None:
         """Parts are over input channels, the second axis of weights."""
+        if paired_weights(graph, node, self.lanes) is not None:
+            remark(f"{node.name} is left to dot products of pairs")
+            self.new.nodes.append(node)
+            return
         weights = _weights(graph, node)
         groups = cast("int", dict(node.attributes).get("group", 1))
         parts = None if weights is None else _parts(weights, 1, (0,), _largest(graph, node))

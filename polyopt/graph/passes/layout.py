@@ -21,6 +21,8 @@ from polyopt.graph.fusion.patterns import patterns
 from polyopt.graph.in_blocks import SUFFIX, has_form
 from polyopt.graph.operators import get_operator
 from polyopt.graph.passes.base import Builder, Pass
+from polyopt.graph.passes.exact_sums import paired_weights
+from polyopt.ir.packed_dot import HALF, LOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +36,8 @@ _LEAST_CHANNELS = 8
 _SHORT_ROWS = 2
 #: products of more rows than this are matrices, with tiles for each cache
 _MOST_ROWS = 31
+#: forms of convolutions that add up all channels of a block, and of a group
+_OF_ALL_CHANNELS = frozenset({"conv_blocked", "conv_integer_blocked", "conv_transpose_blocked"})
 #: what these make of lanes that are filled up stays finite, and so harmless to weights of zero
 _HARMLESS = frozenset({
     "add", "sub", "mul", "neg", "abs", "max", "min", "relu", "clip", "leaky_relu", "elu", "sigmoid",
@@ -77,6 +81,8 @@ def _form(graph: Graph, node: Node, lanes: int) -> str:
 
     Groups fill whole blocks, or blocks hold whole groups; a depthwise one has a group per channel.
     """
+    if paired_weights(graph, node, lanes) is not None:
+        return "conv_integer_blocked"
     if node.op not in {"conv", "conv_transpose"}:
         return ""
     value, group = graph.values[node.inputs[0]], cast("int", dict(node.attributes).get("group", 1))
@@ -148,6 +154,8 @@ class _Blocker:
         for node in self.graph.nodes:
             if self._is_product(node):
                 self._product(node)
+            elif self._form(node) == "conv_integer_blocked":
+                self._integers(node)
             elif self._form(node) and (node.inputs[0] in self.blocked or self._gains_alone(node)):
                 self._convolution(node)
             elif node.op in {"max_pool", "avg_pool"} and node.inputs[0] in self.blocked:
@@ -185,7 +193,7 @@ class _Blocker:
         inside of blocks has few sums over channels that would gain, but its rows may be too short
         for vectors of neighbours."""
         width = self.graph.values[node.inputs[0]].shape[-1]
-        sums_blocks = self._form(node) in {"conv_blocked", "conv_transpose_blocked"}
+        sums_blocks = self._form(node) in _OF_ALL_CHANNELS
         return not self.lanes or sums_blocks or width < _SHORT_ROWS * self.lanes
 
     def _is_product(self, node: Node) -> bool:
@@ -225,6 +233,20 @@ class _Blocker:
             bias = self._lanes(self.graph.constants[node.inputs[2]])
             inputs.append(self._constant(node, 2, bias))
         self._add(node, op, inputs, options)
+
+    def _integers(self, node: Node) -> None:
+        """Sums of products of bytes as dot products: channels ``c`` of two blocks are a pair."""
+        weights = paired_weights(self.graph, node, self.lanes)
+        assert weights is not None
+        filled = _filled(weights, 1, 2 * self.lanes)
+        apart = filled.reshape(len(filled), -1, 2, self.lanes, *filled.shape[2:])
+        low, high = apart[:, :, 0], apart[:, :, 1]
+        words = ((low & LOW) | (high << HALF)).reshape(len(filled), -1, *filled.shape[2:])
+        packed = _packed(words.astype(np.int32), self.lanes, self.lanes)
+        zero = [name for name in node.inputs[2:3] if name]
+        inputs = [self._in_blocks(node.inputs[0]), self._constant(node, 1, packed), *zero]
+        options = {k: v for k, v in dict(node.attributes).items() if k != "group"}
+        self._add(node, "conv_integer_blocked", inputs, options)
 
     def _product(self, node: Node) -> None:
         """``x * w + b`` as a convolution of one place, whose rows of blocks are rows of results."""

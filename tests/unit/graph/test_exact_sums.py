@@ -117,3 +117,82 @@ def test_a_quantised_block_stays_in_blocks_of_channels():
     (found,), (plain,) = (compile_graph(g).run({"x": x}) for g in (made, graph))
     assert len(np.unique(plain)) > 20
     assert (found == plain).all()
+
+
+def paired(graph):
+    """The graph for vectors with dot products of pairs, eight words each."""
+    return run_passes(graph, default_passes("avx2")).graph
+
+
+@pytest.mark.parametrize("channels", [16, 24, 64, 520])
+@pytest.mark.parametrize("zero", [0, 77])
+def test_the_largest_sums_are_exact_in_pairs(channels, zero):
+    x = RANDOM.choice(np.array([0, 255, 254], np.uint8), (2, channels, 5, 6))
+    w = RANDOM.choice(np.array([-128, 127], np.int8), (20, channels, 3, 3))
+    w[0], w[1] = -128, 127
+    points = RANDOM.integers(-128, 128, (20, 1, 1, 1)).astype(np.int8)
+    constants = {"x_zero": np.array(zero, np.uint8), "w_zero": points}
+    graph = paired(convolution(x, w, constants, ("x_zero", "w_zero")))
+    assert operators(graph).count("conv_integer_blocked") == 1
+    assert "conv" not in operators(graph)
+    (found,) = compile_graph(graph).run({"x": x})
+    assert (found == exact(x, w, zero, points)).all()
+
+
+@pytest.mark.parametrize(
+    ("channels", "group", "largest"),
+    [(8, 1, 127), (20, 1, 127), (32, 2, 127), (16, 1, 127)],
+)
+def test_few_channels_and_groups_are_sums_of_floats(channels, group, largest):
+    x = np.full((1, channels, 4, 4), 255, np.uint8)
+    w = np.full((16, channels // group, 3, 3), largest, np.int8)
+    names = operators(paired(convolution(x, w, group=group)))
+    assert ("conv_integer_blocked" in names) == (channels == 16)
+
+
+def test_sums_beyond_32_bits_are_no_pairs():
+    x = np.full((1, 3680, 3, 3), 255, np.uint8)
+    w = np.full((8, 3680, 3, 3), -128, np.int8)
+    assert "conv_integer_blocked" in operators(paired(convolution(x, w)))
+    constants, zeros = {"w_zero": np.array(127, np.int8)}, ("", "w_zero")
+    assert "conv_integer_blocked" not in operators(paired(convolution(x, w, constants, zeros)))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (2, 0, 1, 3)])
+@pytest.mark.parametrize("dilations", [(1, 1), (2, 1)])
+def test_windows_of_pairs_are_those_of_integers(strides, pads, dilations):
+    x = RANDOM.integers(-128, 128, (1, 32, 9, 10)).astype(np.int8)
+    w = RANDOM.integers(-128, 128, (9, 32, 3, 2)).astype(np.int8)
+    options = attributes(strides=strides, pads=pads, dilations=dilations)
+    node = Node("y", "conv_integer", ("x", "w", "zero"), options)
+    constants = {"w": w, "zero": np.array(-5, np.int8)}
+    graph = Graph("net", (Value("x", x.shape, po.i8),), constants, (node,), ("y",))
+    made = paired(graph)
+    assert "conv_integer_blocked" in operators(made)
+    (found,) = compile_graph(made).run({"x": x})
+    (wanted,) = compile_graph(graph).run({"x": x})
+    assert np.array_equal(found, wanted)
+
+
+def test_pairs_of_a_row_are_exact_too():
+    x = RANDOM.integers(0, 256, (1, 48, 30)).astype(np.uint8)
+    w = RANDOM.integers(-128, 128, (16, 48, 5)).astype(np.int8)
+    options = attributes(strides=(1,), pads=(2, 2), dilations=(1,))
+    node = Node("y", "conv_integer", ("x", "w"), options)
+    graph = Graph("net", (Value("x", x.shape, po.u8),), {"w": w}, (node,), ("y",))
+    assert "conv_integer_blocked" in operators(paired(graph))
+    (found,) = compile_graph(paired(graph)).run({"x": x})
+    wide = np.pad(x.astype(np.int64), ((0, 0), (0, 0), (2, 2)))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, 5, 2)
+    assert np.array_equal(found, np.einsum("ncxi,oci->nox", windows, w.astype(np.int64)))
+
+
+def test_kernels_of_pairs_call_the_function_and_are_shown():
+    x = RANDOM.integers(0, 256, (1, 32, 8, 8)).astype(np.uint8)
+    w = RANDOM.integers(-128, 128, (16, 32, 3, 3)).astype(np.int8)
+    model = compile_graph(paired(convolution(x, w)))
+    (step,) = [step for step in model.steps if "conv_integer_blocked" in step.operators]
+    assert "dot_2x16packed_i32x8" in step.kernel.kernel.source
+    (code,) = [one for one in step.kernel.proof.obligations if one.name == "code"]
+    assert "for all sizes" in code.detail

@@ -36,16 +36,17 @@ from polyopt.frontend.c.readback.lanes import check_reductions, with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
 from polyopt.frontend.c.readback.min_max import in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
-from polyopt.frontend.c.readback.packed_dot import DOT, dot_of, means_dot
 from polyopt.frontend.c.readback.parallel_loops import collapsed, in_turn, shared, turned
 from polyopt.frontend.c.readback.superword_branches import with_plain_searches
 from polyopt.frontend.c.readback.vectors import (
     ELEMENT,
-    NEAR,
+    OF_VECTORS,
     VECTOR,
+    dot_of,
     in_vectors,
     is_zeros,
     lanes_of,
+    means_dot,
     one_loop,
     vector_at,
 )
@@ -116,8 +117,7 @@ class Emitted:
         functions = functions_of(self.tree)
         known = {*filter(is_known, functions)}
         tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
-        ours = [key for key in functions if NEAR.fullmatch(key) or DOT.fullmatch(key)]
-        gone = {*tasks, *known, *ours, name, "buffer", "release"}
+        gone = {*tasks, *known, *filter(OF_VECTORS.fullmatch, functions), name, "buffer", "release"}
         reader = _Reader(tasks, functions, locator, backwards, marked)
         kept = [
             node
@@ -463,9 +463,7 @@ class _Reader:
         if isinstance(node, c_ast.FuncCall) and (helper := _HELPER.fullmatch(called(node))):
             values = [self._plain(a, lane) for a in node.args.exprs]
             return self._helped(helper[1], helper[2], values, node)
-        if isinstance(node, c_ast.FuncCall) and DOT.fullmatch(called(node)):
-            if not lane or not means_dot(self.helpers.get(called(node))):
-                raise self._refuse(node, f"{called(node)} is not what it is known as")
+        if isinstance(node, c_ast.FuncCall) and means_dot(self.helpers.get(called(node))):
             return dot_of(*(self._plain(a, lane) for a in node.args.exprs))
         if isinstance(node, c_ast.UnaryOp) and node.op == "*":
             return c_ast.ArrayRef(self._plain(node.expr), constant(0), node.coord)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pycparser import CParser, c_ast
 
-from polyopt.frontend.c.syntax.nodes import base_of, binary, constant, put, renamed, text_of
+from polyopt.frontend.c.syntax.nodes import base_of, binary, cast, constant, put, renamed, text_of
 from polyopt.frontend.c.syntax.usage import nodes
 
 if TYPE_CHECKING:
@@ -34,7 +34,19 @@ VECTOR = re.compile(r"(f32|f64|i32)x(\d+)(_at)?")
 ELEMENT = {"f32": "float", "f64": "double", "i32": "int32_t"}
 #: ``before1_f32x16``, ``behind2_f64x8``, ``ahead_f32x16``
 NEAR = re.compile(r"(before|behind|ahead)(\d*)_((f32|f64)x(\d+))")
+#: functions of vectors that are no part of a program: these, and ``dot_2x16packed_i32x8``
+OF_VECTORS = re.compile(rf"{NEAR.pattern}|dot_2x16packed_(i32x\d+)")
 _BYTES = {"f32": 4, "f64": 8}
+#: what a dot product of packed pairs returns where compilers have no instruction for it
+_DOT = """
+typedef int int32_t; typedef int {vector};
+static inline {vector} {name}(int32_t pair, {vector} pairs) {{
+    const {vector} both = (({vector}){{0}}) + pair;
+    return ((both << 16) >> 16) * ((pairs << 16) >> 16) + (both >> 16) * (pairs >> 16);
+}}
+"""
+#: bits of a number of a pair
+_HALF = 16
 #: a row that is shorter than so many vectors runs as it is
 _LEAST_VECTORS = 4
 
@@ -232,6 +244,30 @@ def check_helper(helpers: Mapping[str, c_ast.FuncDef], name: str) -> None:
     types += f"typedef float {vector}; typedef float {vector}_at;"
     if helper is None or text_of(helper) != text_of(CParser().parse(types + text).ext[-1]):
         _break(f"{name} is not what it is known as")
+
+
+def means_dot(helper: c_ast.FuncDef | None) -> bool:
+    """Whether a function is the dot product of packed pairs, by its text for any compiler."""
+    found = OF_VECTORS.fullmatch(helper.decl.name) if helper is not None else None
+    if found is None or not found[found.re.groups]:
+        return False
+    text = _DOT.format(name=found[0], vector=found[found.re.groups])
+    return text_of(helper) == text_of(CParser().parse(text).ext[-1])
+
+
+def dot_of(pair: c_ast.Node, pairs: c_ast.Node) -> c_ast.Node:
+    """A lane of it: ``(int32_t)(int16_t)pair * (int32_t)(int16_t)pairs + (pair >> 16) * (pairs >>
+    16)``."""
+
+    def low(word: c_ast.Node) -> c_ast.Node:
+        for kind in ("int16_t", "int32_t"):
+            word = cast(word, c_ast.TypeDecl(None, [], None, c_ast.IdentifierType([kind])))
+        return word
+
+    def high(word: c_ast.Node) -> c_ast.Node:
+        return binary(">>", word, constant(_HALF))
+
+    return binary("+", binary("*", low(pair), low(pairs)), binary("*", high(pair), high(pairs)))
 
 
 def _break(message: str) -> NoReturn:

@@ -63,7 +63,7 @@ def register_tiles(
     """The plan with every such sum in tiles of results, for these sizes."""
     remarks: list[Remark] = []
     for name in list(plan.program.places):
-        if name not in plan.program.places or not updates(plan.program, name):
+        if name not in plan.program.places or not updates(plan.program, name, dots=True):
             continue
         found = _sum_of(plan.program, name, target, numbers)
         tile = best_tile(found, target) if found is not None else None
@@ -100,7 +100,7 @@ def tileable(
 ) -> frozenset[str]:
     """The statements that would get a tile, as far as their subscripts tell."""
     found = ((name, _sum_of(program, name, target, numbers))
-             for name in program.places if updates(program, name))  # fmt: skip
+             for name in program.places if updates(program, name, dots=True))  # fmt: skip
     return frozenset(name for name, one in found if one and best_tile(one, target) is not None)
 
 
@@ -113,7 +113,7 @@ def tile_of(
 ) -> tuple[Sum, RegisterTile] | None:
     """A statement that would get a tile, and the tile; with other ``lengths`` of some dimensions,
     ``None`` for those that are not to be tiled."""
-    found = _sum_of(program, name, target, numbers) if updates(program, name) else None
+    found = _sum_of(program, name, target, numbers) if updates(program, name, dots=True) else None
     if found is None:
         return None
     found = replace(found, lengths={**found.lengths, **(lengths or {})})
