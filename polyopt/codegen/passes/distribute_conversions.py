@@ -23,19 +23,30 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from polyopt.codegen.ast.expr import Cast, Index, Symbol, Var, minus, number, scalar
+from polyopt.codegen.ast.expr import (
+    Binary,
+    Cast,
+    Index,
+    Select,
+    Symbol,
+    Var,
+    minus,
+    number,
+    scalar,
+)
 from polyopt.codegen.ast.nodes import (
     Assign,
     Block,
     Buffer,
     For,
     Function,
+    Local,
     Sequential,
     Simd,
     unscoped,
     with_loops,
 )
-from polyopt.codegen.ast.visit import base_of, is_element
+from polyopt.codegen.ast.visit import base_of, elements_in, is_element
 from polyopt.codegen.passes.strip_mine import span_of
 from polyopt.ir.types import BOOL, I32, ScalarType
 
@@ -43,6 +54,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from polyopt.codegen.ast.expr import Expr
+
+    #: tests around an expression, and whether they hold for it
+    Under = tuple[tuple[Expr, bool], ...]
 
 #: bytes of the shortest vectors of all targets
 _SHORTEST = 16
@@ -57,10 +71,10 @@ def _distributed(loop: For) -> Block | None:
     """The loops; ``None`` where a loop is not short, or has no elements that are narrow."""
     count = span_of(loop)
     parts = [part for inner in loop.body.body for part in unscoped(inner)]
-    assigns = [part for part in parts if isinstance(part, Assign) and is_element(part.target)]
-    if loop.kind != Simd() or loop.step != 1 or loop.body.buffers or not count:
+    assigns = [part for part in parts if isinstance(part, Assign)]
+    if loop.kind != Simd() or loop.step != 1 or not count or len(assigns) < len(parts):
         return None
-    if len(assigns) < len(parts) or any(assign.declares for assign in assigns):
+    if not all(buffer.is_scalar for buffer in loop.body.buffers):
         return None
     width = _computed_bytes(assigns)
     if width < I32.bytes or count * width < _SHORTEST:
@@ -75,7 +89,7 @@ def _distributed(loop: For) -> Block | None:
         tuple(replace(loop, body=Block((one,)), kind=Sequential()) for one in conversions)
         for conversions in (found.before, found.after)
     )
-    loops = (*before, replace(loop, body=Block(tuple(body))), *after)
+    loops = (*before, replace(loop, body=replace(loop.body, body=tuple(body))), *after)
     return Block(loops, buffers=tuple(found.buffers), scoped=True)
 
 
@@ -105,8 +119,12 @@ class _Conversions:
     before: list[Assign] = field(default_factory=list[Assign])
     after: list[Assign] = field(default_factory=list[Assign])
     buffers: list[Buffer] = field(default_factory=list[Buffer])
-    #: narrow elements, as what stands for them
-    known: dict[Expr, Expr] = field(default_factory=dict["Expr", "Expr"])
+    #: locals of narrow values, as those of wide ones
+    renamed: dict[Symbol, Symbol] = field(default_factory=dict[Symbol, Symbol])
+    #: narrow elements and what they are loaded under, as what stands for them
+    known: dict[tuple[Expr, Under], Expr] = field(
+        default_factory=dict["tuple[Expr, Under]", "Expr"]
+    )
 
     @cached_property
     def written(self) -> frozenset[Symbol | None]:
@@ -117,12 +135,15 @@ class _Conversions:
     def varying(self) -> frozenset[Symbol]:
         """What differs from iteration to iteration."""
         locals_ = {one.symbol for a in self.assigns for one in a.locals if not one.fixed}
-        return frozenset({self.loop.iterator, *locals_})
+        scalars = {
+            a.buffer for a in self.assigns if a.buffer is not None and not is_element(a.target)
+        }
+        return frozenset({self.loop.iterator, *locals_, *scalars})
 
     def rewritten(self, assign: Assign) -> Assign | None:
         """An assignment of wide values alone; ``None`` where it cannot be one."""
         value, target = assign.value, assign.target
-        if self._is_narrow(target):
+        if self._is_narrow(target) and is_element(target):
             if not isinstance(value, Cast) or value.type != target.type:
                 return None
             value, element = value.operand, self._element(target)
@@ -131,10 +152,18 @@ class _Conversions:
             value = value if value.type == I32 else Cast(I32, value)
             self.after.append(Assign(target, Cast(scalar(target.type), element)))
             target = element
-        locals_ = tuple(replace(one, value=self._wide(one.value)) for one in assign.locals)
+        locals_ = tuple(map(self._local, assign.locals))
         made = replace(assign, target=target, value=self._wide(value), locals=locals_)
-        left = (part for value in made.values for part in _parts(value))
+        left = (part for value in (target, *made.values) for part in _parts(value))
         return None if any(map(self._is_narrow, left)) else made
+
+    def _local(self, local: Local) -> Local:
+        """A local as one of a wide value."""
+        value = self._wide(local.value)
+        if not self._is_narrow(Var(local.symbol)):
+            return replace(local, value=value)
+        self.renamed[local.symbol] = Symbol(local.symbol.hint, I32)
+        return replace(local, symbol=self.renamed[local.symbol], value=value)
 
     def _is_narrow(self, expr: Expr) -> bool:
         """Whether a value differs by iteration, and a loop has less than a vector of its type."""
@@ -144,25 +173,47 @@ class _Conversions:
         is_short = type_.bytes < self.width and self.count * type_.bytes < _SHORTEST
         return is_short and not self.varying.isdisjoint(expr.symbols)
 
-    def _wide(self, expr: Expr) -> Expr:
-        """An expression of wide elements, that rounds no float to a narrow type on its way."""
+    def _wide(self, expr: Expr, under: Under | None = ()) -> Expr:
+        """An expression of wide elements, that rounds no float to a narrow type on its way;
+        ``under`` is what it is evaluated under, ``None`` where that is not known before the loop.
+        """
         if is_element(expr):
-            return self._widened(expr) if self._is_narrow(expr) else expr
-        changed = expr.with_children(tuple(map(self._wide, expr.children)))
+            return self._widened(expr, under) if self._is_narrow(expr) else expr
+        if isinstance(expr, Var):
+            return Var(self.renamed.get(expr.symbol, expr.symbol))
+        if isinstance(expr, Select):
+            sides = (self._under(under, expr.test, holds=holds) for holds in (True, False))
+            yes, no = map(self._wide, (expr.yes, expr.no), sides)
+            return Select(self._wide(expr.test, under), yes, no)
+        if isinstance(expr, Binary) and expr.sign in {"&&", "||"}:
+            return Binary(expr.sign, self._wide(expr.left, under), self._wide(expr.right, None))
+        changed = expr.with_children(tuple(self._wide(part, under) for part in expr.children))
         if isinstance(changed, Cast) and self._is_narrow(changed):
             is_rounded = scalar(changed.operand.type).is_float
             return Cast(I32, changed.operand) if is_rounded else changed
         return changed
 
-    def _widened(self, load: Expr) -> Expr:
+    def _under(self, under: Under | None, test: Expr, *, holds: bool) -> Under | None:
+        """What a side of a choice is evaluated under."""
+        bases = {*test.symbols, *map(base_of, elements_in(test))}
+        if under is None or not bases.isdisjoint({*self.varying, *self.written}):
+            return None
+        return (*under, (test, holds))
+
+    def _widened(self, load: Expr, under: Under | None) -> Expr:
         """An element as one that was converted before the loop; itself where that cannot be."""
         by_iterator = self.varying & load.symbols == frozenset({self.loop.iterator})
-        if not by_iterator or base_of(load) in self.written:
+        if under is None or not by_iterator or base_of(load) in self.written:
             return load
-        if load not in self.known:
-            self.known[load] = self._element(load)
-            self.before.append(Assign(self.known[load], Cast(I32, load)))
-        return self.known[load]
+        key = (load, under)
+        if key not in self.known:
+            value: Expr = Cast(I32, load)
+            for test, holds in reversed(under):
+                sides = (value, number(0)) if holds else (number(0), value)
+                value = Select(test, *sides)
+            self.known[key] = self._element(load)
+            self.before.append(Assign(self.known[key], value))
+        return self.known[key]
 
     def _element(self, narrow: Expr) -> Index:
         """The iteration's element of a new buffer, which stands for one of an array."""

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 import polyopt as po
+from polyopt.codegen.ast.expr import Binary, Cast, Const, Index, Select, Symbol, Var, number
+from polyopt.codegen.ast.nodes import Assign, Block, For, Function, Simd, loops_in
+from polyopt.codegen.passes.distribute_conversions import distribute_conversions
 from polyopt.codegen.validate.translation import check_code
 from polyopt.errors import InternalError
+from polyopt.ir.types import F32, I32, I64, U8
 from polyopt.transform.legality.equivalence import NotShownError, check_same
 
 QUANTIZED = """
@@ -173,3 +177,81 @@ def test_a_wider_integer_on_the_way_is_the_same_where_the_source_has_a_value(
         return
     with pytest.raises(NotShownError):
         check_same(one, two, names)
+
+
+ROW, LANE = Symbol("i", I64), Symbol("c", I64)
+BYTES, FLOATS, OUT = Symbol("p", U8), Symbol("x", F32), Symbol("out", F32)
+BYTE, FLOAT = (Index(array, (Var(LANE),)) for array in (BYTES, FLOATS))
+SCALED = Binary("*", Const(0.5, F32), BYTE)
+LATER = Binary(">=", Var(ROW), number(1))
+
+
+def distributed(value):
+    """The loops of ``out[c] = value`` in eight lanes."""
+    body = Block((Assign(Index(OUT, (Var(LANE),)), value),))
+    loop = For(LANE, number(0), Binary("<=", Var(LANE), number(7)), 1, body, Simd())
+    return list(loops_in(distribute_conversions(Function("f", (), Block((loop,)), ())).body))
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_elements_under_conditions_are_loaded_under_them(holds):
+    sides = (SCALED, FLOAT) if holds else (FLOAT, SCALED)
+    first, second = distributed(Select(LATER, *sides))
+    (conversion,), (computed,) = first.body.body, second.body.body
+    wide = (Cast(I32, BYTE), number(0)) if holds else (number(0), Cast(I32, BYTE))
+    assert conversion.value == Select(LATER, *wide)
+    assert conversion.target in (
+        computed.value.yes.children if holds else computed.value.no.children
+    )
+
+
+def test_an_element_that_is_needed_under_two_conditions_is_loaded_for_each():
+    other = Binary("<", Var(ROW), number(0))
+    both = Binary("+", Select(LATER, SCALED, FLOAT), Select(other, SCALED, FLOAT))
+    *conversions, _ = distributed(both)
+    assert [loop.body.body[0].value.test for loop in conversions] == [LATER, other]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        Binary(">", FLOAT, Const(0.0, F32)),
+        Binary(">", Var(LANE), number(3)),
+        Binary(">", Index(OUT, (number(0),)), Const(0.0, F32)),
+    ],
+)
+def test_elements_that_lanes_or_results_choose_stay_where_they_are(test):
+    (loop,) = distributed(Select(test, SCALED, FLOAT))
+    assert loop.body.body[0].value == Select(test, SCALED, FLOAT)
+
+
+def test_the_second_of_two_tests_is_no_place_to_load_before():
+    both = Binary("&&", LATER, Binary(">", BYTE, number(3)))
+    (loop,) = distributed(Select(both, FLOAT, Const(0.0, F32)))
+    assert loop.body.body[0].value.test == both
+
+
+VARIABLES = """
+void variables(int N, const unsigned char p[restrict N][8], const float x[restrict N][8],
+               float out[restrict N][8])
+{
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 8; c++) {
+            float v = p[i][c] * x[i][c];
+            v = v + (i > 0 ? p[i - 1][c] * 0.5f : p[i][c]);
+            out[i][c] = v * v;
+        }
+}
+"""
+
+
+def test_variables_of_an_iteration_stay_between_conversions():
+    plan = of_vectors(VARIABLES)
+    program = plan.emit()
+    assert "p_wide" in program.source
+    assert "not shown" not in check_code(plan.scop, program).detail
+    p = np.arange(24, dtype=np.uint8).reshape(3, 8)
+    x = np.linspace(0, 1, 24, dtype=np.float32).reshape(3, 8)
+    v = p * x
+    v += np.concatenate([p[:1], p[:-1] * np.float32(0.5)])
+    assert np.array_equal(plan.compile(contract=False)(p=p, x=x), v * v)
