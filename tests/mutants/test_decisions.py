@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from polyopt.codegen import flop_count
+from polyopt.codegen.ast.expr import Binary, Var, number
+from polyopt.codegen.passes import distribute_conversions
 from polyopt.codegen.printers import c as printer
 from polyopt.codegen.threads import collapse
 from polyopt.codegen.validate import races
@@ -24,18 +26,26 @@ from polyopt.graph import planning
 from polyopt.graph.fusion import policy
 from polyopt.graph.ops import attention
 from polyopt.graph.passes import attention as fusing
+from polyopt.graph.passes import exact_sums, layout
 from polyopt.graph.winograd import select
+from polyopt.ir import packed_dot
 from polyopt.scheduler import queries
 from polyopt.scheduler.finishing import interleave_recurrences, simd_reductions
 from polyopt.scheduler.search import finish
 from polyopt.scheduler.strategies.contractions import strips
 from polyopt.scheduler.threads import parallel_reductions
 from polyopt.transform.annotations import loop_kinds, reassociate
-from polyopt.transform.legality import parallel, proof
+from polyopt.transform.legality import equivalence, parallel, proof
 from polyopt.transform.schedule import rectangular
 from polyopt.transform.storage import fuse
-from tests.unit.codegen import test_collapse, test_operations, test_reduction_clauses
-from tests.unit.graph import test_attention, test_winograd
+from tests.unit.codegen import (
+    test_collapse,
+    test_distribute_conversions,
+    test_operations,
+    test_packed_dots,
+    test_reduction_clauses,
+)
+from tests.unit.graph import test_attention, test_exact_sums, test_winograd
 from tests.unit.scheduler import test_column_strips, test_contraction_strips, test_strip_mine
 from tests.unit.transform import test_loop_kinds, test_reassociate
 
@@ -62,6 +72,7 @@ NOWHERE = Path()
 #: who asks which reductions need no leave
 SEARCHES = (simd_reductions, parallel_reductions)
 SUMS = (test_reduction_clauses.SUM, "double", test_reduction_clauses.STORED)
+OF_LANES = Binary(">", Var(test_distribute_conversions.LANE), number(3))
 ITSELF = "for (int t = 0; t < 3; t++) P[i] = P[i] * 0.5f + S[i];"
 
 
@@ -74,6 +85,18 @@ def _clause(before: str, after: str, said: str) -> None:
 def _beside(after: str, said: str) -> None:
     test_reduction_clauses.test_what_else_a_loop_does_with_what_lanes_have_of_their_own_is_wrong(
         after, said
+    )
+
+
+def _converted(type_: str, source: str, other: str) -> None:
+    test_distribute_conversions.test_a_wider_integer_on_the_way_is_the_same_where_the_source_has_a_value(
+        type_, source, other, is_same=False
+    )
+
+
+def _no_dot(right: str, wrong: str) -> None:
+    test_packed_dots.test_what_is_no_dot_product_is_left_as_it_stands(
+        test_packed_dots.DOT.replace(right, wrong)
     )
 
 
@@ -242,6 +265,47 @@ FAULTS = {
     "a pool in a kernel with strips of tiles": Fault(
         policy, "_Chooser", 'if pattern.kind != "pointwise" and self._is_in_strips(', "if False and (",
         lambda: test_winograd.test_only_pointwise_consumers_join_it("windows"),
+    ),
+    "a float through a narrower integer": Fault(
+        equivalence, "_unconverted", "contains(wide, type_)", "True",
+        lambda: _converted("unsigned char", "(unsigned char)x[i]", "(unsigned char)(signed char)x[i]"),
+    ),
+    "a float through another integer than its own": Fault(
+        equivalence, "_unconverted", "is_rounded and contains(wide, narrow)", "is_rounded",
+        lambda: _converted("float", "(float)(unsigned char)x[i]", "(float)(signed char)x[i]"),
+    ),
+    "elements before the test of them": Fault(
+        distribute_conversions, "_Conversions", "return (*under, (test, holds))", "return ()",
+        lambda: test_distribute_conversions.test_elements_under_conditions_are_loaded_under_them(True),
+    ),
+    "elements under tests of lanes before the loop": Fault(
+        distribute_conversions, "_Conversions", "not bases.isdisjoint({*self.varying, *self.written})", "False",
+        lambda: test_distribute_conversions.test_elements_that_lanes_or_results_choose_stay_where_they_are(OF_LANES),
+    ),
+    "elements before they are written": Fault(
+        distribute_conversions, "_Conversions", "not by_iterator or base_of(load) in self.written", "not by_iterator",
+        test_distribute_conversions.test_what_the_loop_wrote_is_read_after_it,
+    ),
+    "words shifted otherwise": Fault(
+        packed_dot, "_high", " and by.value == HALF", "",
+        lambda: _no_dot(">> 16", ">> 15"),
+    ),
+    "low halves without their sign": Fault(
+        packed_dot, "_low", "is_low and isinstance", "isinstance",
+        lambda: _no_dot("(int16_t)w", "(uint16_t)w"),
+    ),
+    "halves of other words": Fault(
+        packed_dot, "packed_dot", "b is not None and same_expr(a, b)", "b is not None",
+        lambda: _no_dot("(w[k][j] >> 16)", "(x[i][k] >> 16)"),
+        (packed_dot,),
+    ),
+    "sums of pairs beyond 32 bits": Fault(
+        exact_sums, "paired_weights", "<= I32.range[1]", ">= 0",
+        test_exact_sums.test_sums_beyond_32_bits_are_no_pairs, (layout,),
+    ),
+    "pairs of channels of several groups": Fault(
+        exact_sums, "paired_weights", 'or dict(node.attributes).get("group", 1) != 1', "",
+        lambda: test_exact_sums.test_few_channels_and_groups_are_sums_of_floats(32, 2, 127), (layout,),
     ),
     "no test of the work": Fault(
         printer, "_in_function", "if shares and function.little_work is not None:", "if False:",

@@ -456,7 +456,7 @@ def _unconverted(type_: ScalarType, mine: Expr, theirs: Expr) -> Expr | None:
     if not inner.type.is_float or BOOL in {type_, wide, narrow}:
         return None
     if inner.type == narrow:
-        return inner if type_.is_integer and contains(wide, type_) else None
+        return inner if contains(wide, type_) else None
     is_rounded = isinstance(mine, Cast) and mine.operand.type == inner.type
     return Cast(narrow, inner) if is_rounded and contains(wide, narrow) else None
 

@@ -111,9 +111,7 @@ def test_what_the_loop_wrote_is_read_after_it():
     assert np.array_equal(out, x / 2)
 
 
-def test_plain_loops_and_arithmetic_on_bytes_stay():
-    assert "_wide" not in po.Plan(po.parse_c(quantized("short", 4))).emit().source
-    sums = """
+SUMS = """
 void sums(int N, const unsigned char p[restrict N][8], const unsigned char q[restrict N][8],
           unsigned char out[restrict N][8])
 {
@@ -122,7 +120,23 @@ void sums(int N, const unsigned char p[restrict N][8], const unsigned char q[res
             out[i][c] = (p[i][c] + q[i][c] + 1) >> 1;
 }
 """
-    assert "_wide" not in of_vectors(sums).emit().source
+
+
+COPY = SUMS.replace("(p[i][c] + q[i][c] + 1) >> 1", "p[i][c]")
+
+
+def test_rows_are_vectors_by_what_they_compute():
+    """Eight bytes are less than a vector of bytes, and eight floats are a whole one of floats."""
+    plans = [po.auto(po.parse_c(text)) for text in (quantized("unsigned char", 8), COPY)]
+    marks = [plan.program.places["out"].loops[-1].mark for plan in plans]
+    assert marks[0] == "vector"
+    assert marks[1] != "vector"
+    assert "out_wide" in plans[0].emit().source
+
+
+def test_plain_loops_and_arithmetic_on_bytes_stay():
+    assert "_wide" not in po.Plan(po.parse_c(quantized("short", 4))).emit().source
+    assert "_wide" not in of_vectors(SUMS).emit().source
 
 
 @pytest.mark.parametrize(
@@ -221,8 +235,9 @@ def test_an_element_that_is_needed_under_two_conditions_is_loaded_for_each():
     ],
 )
 def test_elements_that_lanes_or_results_choose_stay_where_they_are(test):
-    (loop,) = distributed(Select(test, SCALED, FLOAT))
-    assert loop.body.body[0].value == Select(test, SCALED, FLOAT)
+    loops = distributed(Select(test, SCALED, FLOAT))
+    assert len(loops) == 1
+    assert loops[0].body.body[0].value == Select(test, SCALED, FLOAT)
 
 
 def test_the_second_of_two_tests_is_no_place_to_load_before():
