@@ -38,7 +38,7 @@ class Target:
 
     @property
     def has_packed_dots(self) -> bool:
-        """Whether an instruction adds up two products of 16-bit integers (``ir/packed_dot.py``)."""
+        """Whether an instruction adds up two products of 16-bit integers."""
         return self.isa in _PACKED_DOTS
 
     def lanes(self, type_bytes: int) -> int:

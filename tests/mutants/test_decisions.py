@@ -16,6 +16,7 @@ import pytest
 
 from polyopt.codegen import flop_count
 from polyopt.codegen.ast.expr import Binary, Var, number
+from polyopt.codegen.expressions import packed_dot
 from polyopt.codegen.passes import distribute_conversions
 from polyopt.codegen.printers import c as printer
 from polyopt.codegen.threads import collapse
@@ -28,7 +29,6 @@ from polyopt.graph.ops import attention
 from polyopt.graph.passes import attention as fusing
 from polyopt.graph.passes import exact_sums, layout
 from polyopt.graph.winograd import select
-from polyopt.ir import packed_dot
 from polyopt.scheduler import queries
 from polyopt.scheduler.finishing import interleave_recurrences, simd_reductions
 from polyopt.scheduler.search import finish

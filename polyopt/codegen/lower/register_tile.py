@@ -11,9 +11,9 @@ elements and stored to them, without a copy of the block in between.
 
 *Requires* one statement in a perfect nest below the marked loop: reduction loops, then unrolled
 ones of constant length, then a vector loop with a width; sums and products of floats, or sums of
-dot products of packed pairs (``ir/packed_dot.py``), a word by a vector of words; another element
-for each place of a block; operands that move with the block read along it, from buffers with room
-for all of it. *Does not apply* anywhere else: the loops then stay as they are.
+dot products of packed pairs (``expressions/packed_dot.py``), a word by a vector of words; another
+element for each place of a block; operands that move with the block read along it, from buffers
+with room for all of it. *Does not apply* anywhere else: the loops then stay as they are.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
+from polyopt.codegen.expressions.packed_dot import dot_update
 from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.ir.expr import Affine, Binary, Const, Expr, Load, Unary, index_of, same_expr, walk
-from polyopt.ir.packed_dot import dot_update
 from polyopt.isl import (
     Map,
     PwAff,

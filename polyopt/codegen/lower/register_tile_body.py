@@ -21,9 +21,9 @@ from polyopt.codegen.ast.nodes import Assign, Block, Node
 from polyopt.codegen.expressions.affine import c_affine
 from polyopt.codegen.expressions.indices import index_number, index_operation
 from polyopt.codegen.expressions.ir import lowered
+from polyopt.codegen.expressions.packed_dot import dot_update
 from polyopt.codegen.helpers.packed_dot import dot_name
 from polyopt.errors import InternalError
-from polyopt.ir.packed_dot import dot_update
 from polyopt.isl import affine_constant
 
 if TYPE_CHECKING:

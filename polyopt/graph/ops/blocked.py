@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import product as product_of
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.expressions.packed_dot import HALF, LOW
 from polyopt.errors import GraphError
 from polyopt.frontend import stages as po
 from polyopt.graph.operators import Result, need_float, need_rank, operator
 from polyopt.graph.ops.convolutions import KERNEL, need_lengths, output_extents, pad_constant
 from polyopt.graph.ops.quantised import need_bytes
-from polyopt.ir.packed_dot import HALF, LOW
 from polyopt.ir.types import I32
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _paired(make: Maker, x: Tensor, zero: Tensor | None, pads: Sequence[int]) ->
 
 
 def packed_product(x: Term, w: Term) -> Term:
-    """The dot product of two words of packed pairs (``ir/packed_dot.py``)."""
+    """The dot product of two words of packed pairs (``codegen/expressions/packed_dot.py``)."""
 
     def low(word: Term) -> Term:
         return po.cast("i32", po.cast("i16", word))

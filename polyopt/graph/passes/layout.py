@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from polyopt.codegen.expressions.packed_dot import HALF, LOW
 from polyopt.codegen.target import target as find_target
 from polyopt.errors import InvalidOptionError
 from polyopt.graph.fusion.patterns import patterns
@@ -22,7 +23,6 @@ from polyopt.graph.in_blocks import SUFFIX, has_form
 from polyopt.graph.operators import get_operator
 from polyopt.graph.passes.base import Builder, Pass
 from polyopt.graph.passes.exact_sums import paired_weights
-from polyopt.ir.packed_dot import HALF, LOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polyopt.codegen.expressions.packed_dot import packed_dot
 from polyopt.ir.expr import (
     INSTRUCTIONS,
     Affine,
@@ -18,7 +19,6 @@ from polyopt.ir.expr import (
     Select,
     payload,
 )
-from polyopt.ir.packed_dot import packed_dot
 from polyopt.ir.types import BF16, F16, F32, F64
 from polyopt.memo import memo
 

@@ -40,3 +40,9 @@ def names_in(node: c_ast.Node | None) -> list[str]:
 def is_thread(node: c_ast.Node) -> bool:
     """Whether an expression is the number of the thread."""
     return isinstance(node, c_ast.FuncCall) and called(node) == _THREAD
+
+
+def is_task(function: c_ast.FuncDef) -> bool:
+    """Whether a function has no result: what runs an iteration of a loop, or some."""
+    kind = function.decl.type.type
+    return isinstance(kind, c_ast.TypeDecl) and kind.type.names == ["void"]

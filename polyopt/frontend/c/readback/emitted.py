@@ -29,12 +29,18 @@ from pycparser import c_ast
 from polyopt.errors import UnsupportedError
 from polyopt.frontend.c.lower.entry import functions_of
 from polyopt.frontend.c.lower.program import lower_function
-from polyopt.frontend.c.readback.declared import arrays_among, is_thread, names_in, shape_of
+from polyopt.frontend.c.readback.declared import (
+    arrays_among,
+    is_task,
+    is_thread,
+    names_in,
+    shape_of,
+)
 from polyopt.frontend.c.readback.index_guards import guarded
 from polyopt.frontend.c.readback.intrinsics import is_known, plain_call
 from polyopt.frontend.c.readback.lanes import check_reductions, with_whole_sums
 from polyopt.frontend.c.readback.math_functions import with_halves, with_library_calls
-from polyopt.frontend.c.readback.min_max import in_conjunctions, means
+from polyopt.frontend.c.readback.min_max import helped, in_conjunctions, means
 from polyopt.frontend.c.readback.nontemporal_rows import odd_pieces, unsettled
 from polyopt.frontend.c.readback.parallel_loops import collapsed, in_turn, shared, turned
 from polyopt.frontend.c.readback.superword_branches import with_plain_searches
@@ -62,9 +68,7 @@ from polyopt.frontend.c.syntax.locations import Locator
 from polyopt.frontend.c.syntax.nodes import (
     binary,
     called,
-    cast,
     constant,
-    floored,
     integer,
     named_type,
     put,
@@ -116,7 +120,7 @@ class Emitted:
         name, locator = self.name, self.locator
         functions = functions_of(self.tree)
         known = {*filter(is_known, functions)}
-        tasks = {key: f for key, f in functions.items() if _is_task(f) and key not in known}
+        tasks = {key: f for key, f in functions.items() if is_task(f) and key not in known}
         gone = {*tasks, *known, *filter(OF_VECTORS.fullmatch, functions), name, "buffer", "release"}
         reader = _Reader(tasks, functions, locator, backwards, marked)
         kept = [
@@ -142,11 +146,6 @@ def parse_emitted(text: str, name: str) -> Emitted:
     locator = Locator(program)
     tree = with_halves(with_library_calls(without_advice(parse(program, locator))))
     return Emitted(name, program, locator, tree)
-
-
-def _is_task(function: c_ast.FuncDef) -> bool:
-    kind = function.decl.type.type
-    return isinstance(kind, c_ast.TypeDecl) and kind.type.names == ["void"]
 
 
 @dataclass(eq=False)
@@ -462,7 +461,7 @@ class _Reader:
             return c_ast.ArrayRef(node, c_ast.ID(lane), node.coord)
         if isinstance(node, c_ast.FuncCall) and (helper := _HELPER.fullmatch(called(node))):
             values = [self._plain(a, lane) for a in node.args.exprs]
-            return self._helped(helper[1], helper[2], values, node)
+            return helped(self.helpers.get(called(node)), helper[1], helper[2], values, node)
         if isinstance(node, c_ast.FuncCall) and means_dot(self.helpers.get(called(node))):
             return dot_of(*(self._plain(a, lane) for a in node.args.exprs))
         if isinstance(node, c_ast.UnaryOp) and node.op == "*":
@@ -473,25 +472,6 @@ class _Reader:
             if new is not child:
                 put(changed, name, new)
         return changed
-
-    def _helped(
-        self, operation: str, type_: str, values: list[c_ast.Node], node: c_ast.FuncCall
-    ) -> c_ast.Node:
-        """A helper's call in the terms that the frontend has for it, once its text is checked."""
-        helper = self.helpers.get(called(node))
-        if helper is None or not means(helper, operation, type_):
-            return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
-        if operation == "floordiv":
-            if type_ == "i64" and isinstance(values[1], c_ast.Constant):
-                return floored(*values)
-            return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
-        if type_ == "i64":  # in bounds of loops: the choice itself gives simpler sets
-            return c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
-        extremum = {"f32": f"f{operation}f", "f64": f"f{operation}"}.get(type_, operation)
-        kind = helper.decl.type.type
-        if not type_.startswith("f"):
-            values = [cast(value, kind) for value in values]
-        return c_ast.FuncCall(c_ast.ID(extremum), c_ast.ExprList(values), node.coord)
 
     def _is_extremum(self, node: c_ast.Node, operation: str) -> bool:
         if not isinstance(node, c_ast.FuncCall) or called(node) != f"{operation}_i64":

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pycparser import c_ast
 
-from polyopt.frontend.c.syntax.nodes import binary, text_of
+from polyopt.frontend.c.syntax.nodes import binary, cast, floored, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,29 @@ def means(helper: c_ast.FuncDef, operation: str, type_: str) -> bool:
     """Whether a helper's text is that of what it is called after, of numbers of a type."""
     known = _MEANINGS | _OF_FLOATS if type_.startswith("f") else _MEANINGS
     return text_of(helper.body) == f"{{\n  return {known.get(operation)};\n}}\n"
+
+
+def helped(
+    helper: c_ast.FuncDef | None,
+    operation: str,
+    type_: str,
+    values: list[c_ast.Node],
+    node: c_ast.FuncCall,
+) -> c_ast.Node:
+    """A helper's call in the terms that the frontend has for it, once its text is checked."""
+    call = c_ast.FuncCall(node.name, c_ast.ExprList(values), node.coord)
+    if helper is None or not means(helper, operation, type_):
+        return call
+    if operation == "floordiv":
+        by_number = type_ == "i64" and isinstance(values[1], c_ast.Constant)
+        return floored(*values) if by_number else call
+    if type_ == "i64":  # in bounds of loops: the choice itself gives simpler sets
+        return call
+    extremum = {"f32": f"f{operation}f", "f64": f"f{operation}"}.get(type_, operation)
+    kind = helper.decl.type.type
+    if not type_.startswith("f"):
+        values = [cast(value, kind) for value in values]
+    return c_ast.FuncCall(c_ast.ID(extremum), c_ast.ExprList(values), node.coord)
 
 
 def in_conjunctions(loop: c_ast.For, is_call: Is) -> c_ast.For:

@@ -22,10 +22,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.updates import update_of
+from polyopt.codegen.expressions.packed_dot import dot_update
 from polyopt.codegen.lower.register_tile_rests import makes_blocks
 from polyopt.errors import IllegalScheduleError, UserError
 from polyopt.ir.expr import loads, same_expr
-from polyopt.ir.packed_dot import dot_update
 from polyopt.isl import PwMultiAff, affine_var, constant_value, dim_type
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.strategies.contractions.nests import block_loop, distributed, point_loop
