@@ -224,12 +224,19 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
         start, looked = take(lambda p: tabulated(p, model), start)
         again, said = take(lambda p: cloned(p, model), start)
         passes, more = take(lambda p: in_passes(p, model), again)
+        turned, turns = take(taking_turns, passes)
+    blocks = _in_time(turned, model, allowed) if turned is not passes else None
+    if blocks is not None:
+        return replace(blocks, remarks=(*looked, *said, *more, *turns, *blocks.remarks))
     plan = _searched(passes, model, allowed, tile=True)
     if passes is not again and stored(plan, model):
         plan, more = _searched(again, model, allowed, tile=True), refused(more, STORED)
         passes = again
+        with allowed:
+            turned, turns = take(taking_turns, passes)
     plan, rows = _weighed(plan, passes, sharing_rows, SLOWER, model, allowed)
-    plan, turns = _weighed(plan, passes, lambda p, _: taking_turns(p), NO_FASTER, model, allowed)
+    if turned is not passes:
+        plan, turns = _faster(plan, turned, turns, NO_FASTER, model, allowed)
     return replace(plan, remarks=(*looked, *said, *more, *rows, *turns, *plan.remarks))
 
 
@@ -246,12 +253,35 @@ def _weighed(
         changed, said = take(lambda p: change(p, model), start)
     if changed is start:
         return plan, said
+    return _faster(plan, changed, said, slower, model, allowed)
+
+
+def _faster(  # noqa: PLR0913, PLR0917  (two plans, and what is said of each)
+    plan: Plan,
+    changed: Plan,
+    said: tuple[Remark, ...],
+    slower: str,
+    model: SearchContext,
+    allowed: OperationLimit,
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan, or that of the changed program, where it is predicted to take less, proven."""
     other = _searched(changed, model, allowed, tile=True)
     with allowed:
         times = [predicted_call(p, model) for p in (plan, other)]
     if times[1] < times[0] and is_proven(other):
         return other, said
     return plan, refused(said, slower)
+
+
+def _in_time(start: Plan, model: SearchContext, allowed: OperationLimit) -> Plan | None:
+    """The plan in tiles over steps that take turns, proven; ``None`` where there is none.
+
+    With these, no plan whose steps copy is searched for: tiles of theirs do the same, and move each
+    element once more.
+    """
+    with allowed:
+        plan = Beam(model, tile=True).in_time(start)
+    return plan if plan is not None and is_proven(plan) else None
 
 
 def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:
