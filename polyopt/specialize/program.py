@@ -13,9 +13,9 @@ from polyopt.errors import ArgumentError, NonAffineError
 from polyopt.frontend.arrays import read_function
 from polyopt.isl import dim_type, exclusive, fix_param_values, params_of, parse_value
 from polyopt.runtime.arrays import NumPyArray, empty
-from polyopt.runtime.toolchain import get_ready
 from polyopt.specialize.arguments import Call, described, plain
 from polyopt.specialize.plans import planned
+from polyopt.specialize.warmup import get_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -129,7 +129,7 @@ def _of_pairs(parts: Any) -> Any:  # noqa: ANN401
 
 def compiled(function: Callable[..., object], call: Call, options: Options) -> Program:
     """The function compiled for calls like one. Raises a ``UserError`` for what is not taken."""
-    get_ready()
+    get_ready(options.target)
     read = read_function(function, plain(call.given), call.sizes)
     sizes = {name: call.sizes[name] for name in read.sizes.params}
     reassociate = options.reassociate or not read.has_own_updates

@@ -256,7 +256,7 @@ def _weighed(
     return _faster(plan, changed, said, slower, model, allowed)
 
 
-def _faster(  # noqa: PLR0913, PLR0917  (two plans, and what is said of each)
+def _faster(
     plan: Plan,
     changed: Plan,
     said: tuple[Remark, ...],
