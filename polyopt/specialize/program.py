@@ -11,6 +11,8 @@ import numpy as np
 
 from polyopt.errors import ArgumentError, NonAffineError
 from polyopt.frontend.arrays import read_function
+from polyopt.frontend.arrays.arguments import numpy_type
+from polyopt.ir.types import BF16
 from polyopt.isl import dim_type, exclusive, fix_param_values, params_of, parse_value
 from polyopt.runtime.arrays import NumPyArray, empty
 from polyopt.specialize.arguments import Call, described, plain
@@ -78,6 +80,7 @@ class Program:
         names = [a.name for a in self.kernel.arrays if a.is_live_out]
         values = found if len(names) > 1 else (found,)
         outs = dict(zip(names, values if names else (), strict=True))
+        outs |= {name: outs[name].view(numpy_type(BF16)) for name in self._bits}
         for name, original in call.copied.items():
             if name in outs:
                 np.copyto(original, cast("NumPyArray", outs[name]))
@@ -96,6 +99,11 @@ class Program:
     @cached_property
     def _written(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.kernel.arrays if a.is_live_out)
+
+    @cached_property
+    def _bits(self) -> frozenset[str]:
+        """New arrays of bfloat16, which kernels make as arrays of their bits."""
+        return frozenset(a.name for a in self.kernel.arrays if a.type == BF16) & self._new
 
     @cached_property
     def _new(self) -> frozenset[str]:

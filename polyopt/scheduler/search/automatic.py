@@ -16,7 +16,7 @@ from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.model.objective import CLEARLY, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
-from polyopt.scheduler.queries import is_legal, is_proven
+from polyopt.scheduler.queries import has_register_tiles, is_legal, is_proven
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
@@ -37,7 +37,6 @@ from polyopt.scheduler.strategies.separable import (
 from polyopt.scheduler.threads.wavefronts import wavefronts
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -205,8 +204,8 @@ class _Asked:
             plan = scheduled(start, self.fusion, model, allowed, tile=self.tile)
             return replace(plan, checked=True)
         plan = _best(start, model, allowed, tile=self.tile)
-        if self.reassociate and not _has_blocks(plan) and may_be_tiled(scop):
-            ordered = replace(model, reassociate=False)
+        if self.reassociate and not has_register_tiles(plan) and may_be_tiled(scop):
+            ordered = replace(model, reassociate=False, blocks_only=True)
             in_order = _best(start, ordered, allowed, tile=self.tile)
             plan = _kept_in_registers(plan, in_order)
         if self.tile:
@@ -344,16 +343,12 @@ def _left_out(first: Plan, best: Plan) -> Iterator[Remark]:
 def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
     """The plan whose sums are in any order, without blocks in registers, or that which keeps
     theirs, if it has: these load a value for several sums, and lanes for one."""
-    if not _has_blocks(ordered):
+    if not has_register_tiles(ordered):
         return plan
     reason = "blocks of sums in registers, in their order, load less than sums in lanes"
     return replace(
         ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
     )
-
-
-def _has_blocks(plan: Plan) -> bool:
-    return any(loop.mark == "register_tile" for loop in loops_of(plan.program.tree))
 
 
 def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:

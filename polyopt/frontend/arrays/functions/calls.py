@@ -21,6 +21,7 @@ from polyopt.frontend.arrays.functions import (
     shapes,
 )
 from polyopt.frontend.arrays.functions.elementary import (
+    clipped,
     elementary,
     maximum,
     minimum,
@@ -279,11 +280,11 @@ def _copyto(call: Call) -> Known:
 
 
 def _clip(call: Call) -> Grid | Value:
-    value = call.numeric("a")
+    given = value = call.numeric("a")
     for name, function in (("a_min", maximum), ("a_max", minimum)):
         if call.has(name):
             value = call.read.elementwise(function, [value, call.numeric(name)], call.node)
-    return value
+    return call.read.elementwise(clipped, [given, value], call.node)
 
 
 def _where(call: Call) -> Any:  # noqa: ANN401

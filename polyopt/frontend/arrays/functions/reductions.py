@@ -40,7 +40,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.ir.expr import index_of
-from polyopt.ir.types import BOOL, C64, C128, F32, F64, I64, U64, ScalarType
+from polyopt.ir.types import BF16, BOOL, C64, C128, F32, F64, I64, U64, ScalarType
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ def _running(call: Call, operation: str) -> Grid:
 def _norm(call: Call) -> Any:  # noqa: ANN401
     grid = call.array("x")
     kind = grid.type(call.read.scope.space)
-    asked = kind if kind.is_float else F64
+    asked = kind if kind.is_float and kind != BF16 else F64
     kind = asked.computed
 
     def squared(x: Value) -> Value:
