@@ -113,3 +113,20 @@ def test_the_flag_that_break_is_refused_with_is_taken():
     with pytest.raises(po.errors.UnsupportedError, match="begin the loop with a condition on it"):
         po.jit(fallback=False)(leaves)(xs)
     np.testing.assert_array_equal(po.jit(fallback=False)(with_a_flag)(xs), leaves(xs))
+
+
+def test_an_explanation_says_where_expressions_without_a_name_stand():
+    @po.jit(fallback=False)
+    def nearest(points, centers):
+        apart = ((points[:, None] - centers[None]) ** 2).sum(-1)
+        return apart.argmin(1)
+
+    nearest(RNG.random((40, 3)), RNG.random((5, 3)))
+    found = nearest.explain()
+    named = {name: text for name, text in found.expressions.items() if "argmin" not in text}
+    ((name, text),) = named.items()
+    assert text.endswith("((points[:, None] - centers[None]) ** 2).sum(-1)")
+    assert f"  {name}: {text}" in str(found).splitlines()
+    assert "apart" not in found.expressions
+    assert found.as_dict()["expressions"] == dict(found.expressions)
+    assert nearest.plan.explain().expressions == {}
