@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from polyopt.errors import UnsupportedError
-from polyopt.frontend.functions import absolute, constant, convert, float_call
+from polyopt.frontend.functions import absolute, constant, convert, float_call, named_type
 from polyopt.frontend.values import (
     SYMBOLS,
     Compound,
@@ -30,7 +30,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.frontend.values import binary as real
-from polyopt.ir.types import C64, C128, F16, F32, F64, ScalarType, promote_numpy
+from polyopt.ir.types import C64, C128, F32, F64, ScalarType, promote_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -285,7 +285,8 @@ def number_of(value: object) -> Value:
         pair = Complex(Number(number.real), Number(number.imag))
         return pair if kind is None else as_element(kind, pair)
     found = constant(cast("object", value))
-    return as_element(F16, found) if dtype == np.float16 else found
+    half = named_type(dtype.name) if isinstance(dtype, np.dtype) else None
+    return as_element(half, found) if half is not None and half.is_half else found
 
 
 def as_element(type_: ScalarType, value: Value) -> Value:

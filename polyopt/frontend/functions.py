@@ -28,6 +28,7 @@ from polyopt.frontend.values import (
     select,
     type_of,
     typed,
+    weak_join,
 )
 from polyopt.ir import build
 from polyopt.ir.types import BOOL, ELEMENTS, F32, F64, I64, U16, ScalarType
@@ -53,13 +54,16 @@ def float_call(function: str, args: Sequence[Value], *, weak: bool = False) -> V
         return args[0]  # integers round to themselves
     if weak:
         return Weak(build.call(function, *(typed(a, F64) for a in args)))
-    types = [_float_type(a) for a in args if not is_weak(a)]
+    types = [float_type(a) for a in args if not is_weak(a)]
     type_ = max(types, key=lambda t: t.bits) if types else F64
+    if any(is_weak(a) and type_of(a).is_float for a in args):
+        type_ = weak_join(F64, type_)
     exact = function in _ROUNDING or function == "fmod"
     return computed(type_, partial(build.call, function), *args, exact=exact)
 
 
-def _float_type(value: Value) -> ScalarType:
+def float_type(value: Value) -> ScalarType:
+    """The type in which NumPy computes functions of a number. Raises ``TypeMismatchError``."""
     type_ = type_of(value)
     if type_.is_float:
         return type_

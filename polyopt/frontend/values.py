@@ -22,7 +22,7 @@ from polyopt.frontend.numbers import (
 )
 from polyopt.ir import build
 from polyopt.ir.expr import Affine, Const, inside
-from polyopt.ir.types import BOOL, F64, I64, ScalarType, promote_numpy
+from polyopt.ir.types import BF16, BOOL, F32, F64, I64, ScalarType, promote_numpy
 from polyopt.isl import PwAff, Set, affine_constant, dim_type, lift_form
 
 if TYPE_CHECKING:
@@ -92,7 +92,13 @@ def common_type(one: Value, other: Value) -> ScalarType:
 
 
 def weak_join(weak: ScalarType, strong: ScalarType) -> ScalarType:
-    """The type of a weak ``i64``, ``f64`` or ``bool`` met by a strong type."""
+    """The type of a weak ``i64``, ``f64`` or ``bool`` met by a strong type.
+
+    A float of Python's makes f32 of a bfloat16: NumPy's functions have it from ``ml_dtypes`` as a
+    type that such a float does not fit.
+    """
+    if strong == BF16 and weak.is_float:
+        return F32
     rank = {"bool": 0, "int": 1, "uint": 1, "float": 2}
     return strong if rank[weak.kind] <= rank[strong.kind] else weak
 

@@ -105,7 +105,7 @@ class KernelCache:
     def add_facts(self, key: str, facts: Facts) -> None:
         """Keep more facts with an entry, as far as it can be written."""
         entry = self.directory / key
-        with contextlib.suppress(OSError, ValueError), self._lock(key):
+        with contextlib.suppress(OSError, ValueError, CacheError), self._lock(key):
             described = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
             described["facts"] = {**self.facts(key), **facts}
             write_whole(entry / ENTRY, json.dumps(described))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -13,7 +12,6 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.emit import KEEP_ACCUMULATORS, KEEP_ROUNDINGS, SPARE_STACK
@@ -22,7 +20,6 @@ from polyopt.errors import (
     CompilerFailedError,
     CompilerMissingError,
     InvalidOptionError,
-    PolyoptError,
 )
 from polyopt.runtime.cache import KernelCache, content_key
 from polyopt.runtime.processes import run_group
@@ -262,17 +259,6 @@ def find_toolchain(cc: str | None = None) -> Toolchain:
         hint="install gcc or clang (Debian: apt install gcc; macOS: xcode-select --install), "
         "or set POLYOPT_CC",
     )
-
-
-@cache
-def get_ready() -> None:
-    """Begin to find out what the compiler is, in a thread: who plans a program needs it soon."""
-    Thread(target=_look, name="polyopt compiler", daemon=True).start()
-
-
-def _look() -> None:
-    with contextlib.suppress(PolyoptError):  # whoever needs it hears of that
-        _ = find_toolchain().has_openmp
 
 
 def _identity(command: tuple[str, ...]) -> str:

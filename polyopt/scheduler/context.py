@@ -44,5 +44,7 @@ class SearchContext:
     reassociate: bool = False
     #: threads spin between parallel regions (OpenMP's active wait policy): none has to be woken
     spinning: bool = False
+    #: only plans that keep blocks of sums in registers are looked for
+    blocks_only: bool = False
     #: plans that were made and not taken, by what they are
     tried: dict[str, Plan] = field(default_factory=dict[str, "Plan"], compare=False)

@@ -11,7 +11,7 @@ from polyopt.transform.annotations.reassociate import accumulation, is_rounded
 from polyopt.transform.legality.parallel import check_loop
 from polyopt.transform.legality.proof import accepts
 from polyopt.transform.schedule.query import find_loop, path_to
-from polyopt.transform.schedule.tree import PlanLoop, copies_in
+from polyopt.transform.schedule.tree import PlanLoop, copies_in, loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,6 +72,11 @@ def is_ready(program: ScheduledProgram, producer: str, inside: set[str]) -> bool
     """Whether every reader of the producer is in the group already."""
     readers = {program.copies[host].statement.array for host in program.readers(producer)}
     return readers - {producer} <= inside
+
+
+def has_register_tiles(plan: Plan) -> bool:
+    """Whether some sums of a plan are kept in registers, a block at a time."""
+    return any(loop.mark == "register_tile" for loop in loops_of(plan.program.tree))
 
 
 def is_proven(plan: Plan) -> bool:

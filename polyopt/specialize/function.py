@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import textwrap
 import threading
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from polyopt.errors import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from polyopt.explain.remarks.explanation import Explanation
     from polyopt.frontend.arrays import ArrayArgument
+    from polyopt.ir.scop import Scop
     from polyopt.runtime.kernel import Kernel
     from polyopt.transform.plan import Plan
 
@@ -36,6 +38,8 @@ _R = TypeVar("_R")
 
 #: programs of one function at most: a function that needs more is run as it is
 MOST_PROGRAMS = 32
+#: characters of an expression that are shown
+_SHOWN = 60
 #: calls whose program is remembered by their sizes
 _REMEMBERED = 256
 
@@ -135,9 +139,12 @@ class JitFunction(InPlace, Generic[_P, _R]):
 
     def explain(self, subject: str | None = None) -> Explanation:
         """Why the latest signature's plan is as it is, for the sizes of the call that it was made
-        for; see ``Plan.explain``."""
+        for, with where expressions stand whose arrays have no name; see ``Plan.explain``."""
         latest = self._latest
-        return latest.plan.explain(subject, sizes=latest.sizes)
+        found = latest.plan.explain(subject, sizes=latest.sizes)
+        shown = {name for row in found for name in (*_words(row.subject), *_words(row.consumer))}
+        places = _expressions(latest.plan.scop, self._function)
+        return replace(found, expressions={n: text for n, text in places.items() if n in shown})
 
     @property
     def _latest(self) -> Program:
@@ -240,6 +247,26 @@ def _signature(call: Call, program: Program) -> Signature:
         for name in given.copied
     )
     return Signature(text, program.plan, program.kernel, remarks)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The arrays that a remark's subject names: of ``t.i0`` it is ``t``."""
+    return tuple(word.split(".")[0] for word in text.replace(",", " ").split())
+
+
+def _expressions(scop: Scop, function: Callable[..., object]) -> dict[str, str]:
+    """Arrays that are no names of a function: the line of their expression, and its text."""
+    code = getattr(function, "__code__", None)
+    known = code.co_varnames if code is not None else ()
+    found: dict[str, str] = {}
+    for statement in scop.statements:
+        span = statement.span
+        if statement.array in {*known, *found} or span is None:
+            continue
+        line = span.source.line(span.line)[span.column - 1 :]
+        text = textwrap.shorten(line[: span.length], _SHOWN, placeholder=" ...")
+        found[statement.array] = f"line {span.line}, {text}"
+    return found
 
 
 def _lies(argument: ArrayArgument, owner: str) -> str:

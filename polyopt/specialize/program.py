@@ -11,11 +11,13 @@ import numpy as np
 
 from polyopt.errors import ArgumentError, NonAffineError
 from polyopt.frontend.arrays import read_function
+from polyopt.frontend.arrays.arguments import numpy_type
+from polyopt.ir.types import BF16
 from polyopt.isl import dim_type, exclusive, fix_param_values, params_of, parse_value
 from polyopt.runtime.arrays import NumPyArray, empty
-from polyopt.runtime.toolchain import get_ready
 from polyopt.specialize.arguments import Call, described, plain
 from polyopt.specialize.plans import planned
+from polyopt.specialize.warmup import get_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,6 +80,7 @@ class Program:
         names = [a.name for a in self.kernel.arrays if a.is_live_out]
         values = found if len(names) > 1 else (found,)
         outs = dict(zip(names, values if names else (), strict=True))
+        outs |= {name: outs[name].view(numpy_type(BF16)) for name in self._bits}
         for name, original in call.copied.items():
             if name in outs:
                 np.copyto(original, cast("NumPyArray", outs[name]))
@@ -96,6 +99,11 @@ class Program:
     @cached_property
     def _written(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.kernel.arrays if a.is_live_out)
+
+    @cached_property
+    def _bits(self) -> frozenset[str]:
+        """New arrays of bfloat16, which kernels make as arrays of their bits."""
+        return frozenset(a.name for a in self.kernel.arrays if a.type == BF16) & self._new
 
     @cached_property
     def _new(self) -> frozenset[str]:
@@ -129,7 +137,7 @@ def _of_pairs(parts: Any) -> Any:  # noqa: ANN401
 
 def compiled(function: Callable[..., object], call: Call, options: Options) -> Program:
     """The function compiled for calls like one. Raises a ``UserError`` for what is not taken."""
-    get_ready()
+    get_ready(options.target)
     read = read_function(function, plain(call.given), call.sizes)
     sizes = {name: call.sizes[name] for name in read.sizes.params}
     reassociate = options.reassociate or not read.has_own_updates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from polyopt.analysis.sets.count import guessed
@@ -26,6 +26,8 @@ class Explanation:
     program: str
     sizes: Mapping[str, int]
     rows: tuple[Remark, ...]
+    #: arrays that hold expressions without a name in the source: where, and what is written there
+    expressions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __repr__(self) -> str:
         """The program, and how many remarks there are."""
@@ -83,12 +85,15 @@ class Explanation:
             "program": self.program,
             "sizes": dict(self.sizes),
             "remarks": [remark_as_dict(r) for r in self.rows],
+            **({"expressions": dict(self.expressions)} if self.expressions else {}),
         }
 
     def __str__(self) -> str:
         """Pairs, nests, loops; remarks that say the same stand together, with their numbers."""
         sizes = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
-        return summary(f"{self.program}  {sizes}", self.pairs, self.nests, self.loops)
+        text = summary(f"{self.program}  {sizes}", self.pairs, self.nests, self.loops)
+        named = [f"  {name}: {where}" for name, where in self.expressions.items()]
+        return "\n".join([text, *(["", "arrays of expressions", *named] if named else [])])
 
     def _repr_html_(self) -> str:
         from polyopt.explain.jupyter import explanation_html

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyopt.frontend.arrays.grid import Along, Fixed, Pair, Placed, paired
 from polyopt.frontend.arrays.helpers import operand_of
 from polyopt.frontend.complex_values import Complex
@@ -13,7 +15,7 @@ from polyopt.frontend.values import Form, Strong, Weak
 from polyopt.ir import build
 from polyopt.ir.expr import Load, index_of
 from polyopt.ir.scop import Array
-from polyopt.ir.types import F16, TYPES
+from polyopt.ir.types import ELEMENTS
 from polyopt.isl import Set, affine_constant, instance_space, params_space
 
 if TYPE_CHECKING:
@@ -25,10 +27,19 @@ if TYPE_CHECKING:
     from polyopt.isl import Space
 
 
-#: types of the arrays that are taken: no bfloat16, which NumPy has not
-ARRAY_TYPES = (*TYPES.values(), F16)
+#: types of the arrays that are taken
+ARRAY_TYPES = tuple(ELEMENTS.values())
 #: the same, for messages
-TAKEN_TYPES = "NumPy's integers, float16, float32, float64, complex64, complex128 and bool"
+TAKEN_TYPES = (
+    "NumPy's integers, float16, float32, float64, complex64, complex128 and bool, and bfloat16 of"
+    " ml_dtypes"
+)
+
+
+def numpy_type(kind: ScalarType) -> np.dtype[Any]:
+    """The dtype of a function's arrays: of bfloat16 that of ``ml_dtypes``, which who has such
+    arrays has loaded."""
+    return np.dtype(kind.numpy_name)
 
 
 @dataclass(frozen=True)

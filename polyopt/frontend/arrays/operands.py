@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from polyopt.errors import UnsupportedError
+from polyopt.frontend.arrays.arguments import numpy_type
 from polyopt.frontend.arrays.grid import (
     Along,
     Computed,
@@ -222,7 +223,7 @@ class ArrayOperands(Expressions):
         if isinstance(base, Shape | Items | Method):
             raise UnsupportedError(f"the attribute .{node.attr} is not taken here")
         if node.attr == "dtype":
-            return Known(kind_of(base).dtype)
+            return Known(numpy_type(kind_of(base)))
         if node.attr in _PARTS:
             return _PARTS[node.attr](base)
         return Method(base, node.attr)
@@ -248,7 +249,7 @@ class ArrayOperands(Expressions):
             case "ndim":
                 return Number(base.rank)
             case "dtype":
-                return Known(base.type(self.scope.space).dtype)
+                return Known(numpy_type(base.type(self.scope.space)))
             case "size":
                 return self.count(base.shape)
             case "real" | "imag":

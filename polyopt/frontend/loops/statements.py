@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 #: Statements people may try, and what to do instead.
 _HINTS = {
-    "While": "use for ... in range(...) with an affine bound",
-    "Break": "give the loop the bound it has, or use a condition",
+    "While": "give it a bound, for ... in range(limit), and what data decide as a condition inside",
+    "Break": "set a flag instead, and begin the loop with a condition on it: if not done: ...",
     "Continue": "put the rest of the loop under an if",
     "With": "", "Try": "", "Raise": "", "Global": "pass it as an argument",
     "FunctionDef": "define helpers outside the function", "Import": "import outside the function",
@@ -116,7 +116,10 @@ class Statements:
 
     def _for(self, node: ast.For) -> None:
         if node.orelse:
-            raise UnsupportedError("for ... else is not taken")
+            raise UnsupportedError(
+                "for ... else is not taken",
+                hint="set a flag in the loop, and ask for it after the loop",
+            )
         if not isinstance(node.target, ast.Name):
             raise UnsupportedError(
                 "a loop has one variable",

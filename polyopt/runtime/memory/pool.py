@@ -65,6 +65,11 @@ def usage() -> Usage:
     return Usage(*found)
 
 
+def get_ready() -> None:
+    """Build the pool's library where it is not in the cache yet. Raises what building does."""
+    _built()
+
+
 @cache
 def _pool() -> ctypes.CDLL | None:
     """The pool's library, which is never closed; ``None`` where it cannot be made."""

@@ -68,9 +68,7 @@ def predicted_group(
     program = plan.program
     path = loops_around(program, root)
     own = {path[0].name}
-    there = [p for p in producers if p not in program.inlined]
-    places = [program.places[copy] for p in there for copy in copies_of(program, p)]
-    apart = {place.loops[0].name for place in places if place.loops} - own
+    apart = nests_apart(program, root, producers)
     uneven = 1.0
     if at:
         outer = path[: path.index(find_loop(program, at)) + 1]
@@ -79,6 +77,14 @@ def predicted_group(
         uneven = math.ceil(tiles / cores) * cores / tiles
     inside = predicted(plan, model, threads=1, nests=own)
     return uneven * inside + (predicted(plan, model, threads=1, nests=apart) if apart else 0.0)
+
+
+def nests_apart(program: ScheduledProgram, root: str, producers: Collection[str]) -> set[str]:
+    """The nests that producers have still, beside that of the root."""
+    there = [p for p in producers if p not in program.inlined]
+    places = [program.places[copy] for p in there for copy in copies_of(program, p)]
+    own = loops_around(program, root)[0].name
+    return {place.loops[0].name for place in places if place.loops} - {own}
 
 
 def _times(

@@ -16,7 +16,7 @@ from polyopt.isl import budget, exclusive
 from polyopt.scheduler.context import SearchContext
 from polyopt.scheduler.model.objective import CLEARLY, predicted_call
 from polyopt.scheduler.model.parameters import assumed_sizes
-from polyopt.scheduler.queries import is_legal, is_proven
+from polyopt.scheduler.queries import has_register_tiles, is_legal, is_proven
 from polyopt.scheduler.search.beam import Beam
 from polyopt.scheduler.search.candidates import Candidates, listed, race, winner
 from polyopt.scheduler.search.double_buffer import NO_FASTER, taking_turns
@@ -37,7 +37,6 @@ from polyopt.scheduler.strategies.separable import (
 from polyopt.scheduler.threads.wavefronts import wavefronts
 from polyopt.transform.plan import Plan
 from polyopt.transform.schedule.remark import Remark
-from polyopt.transform.schedule.tree import loops_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -205,8 +204,8 @@ class _Asked:
             plan = scheduled(start, self.fusion, model, allowed, tile=self.tile)
             return replace(plan, checked=True)
         plan = _best(start, model, allowed, tile=self.tile)
-        if self.reassociate and not _has_blocks(plan) and may_be_tiled(scop):
-            ordered = replace(model, reassociate=False)
+        if self.reassociate and not has_register_tiles(plan) and may_be_tiled(scop):
+            ordered = replace(model, reassociate=False, blocks_only=True)
             in_order = _best(start, ordered, allowed, tile=self.tile)
             plan = _kept_in_registers(plan, in_order)
         if self.tile:
@@ -224,12 +223,19 @@ def _best(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: b
         start, looked = take(lambda p: tabulated(p, model), start)
         again, said = take(lambda p: cloned(p, model), start)
         passes, more = take(lambda p: in_passes(p, model), again)
+        turned, turns = take(taking_turns, passes)
+    blocks = _in_time(turned, model, allowed) if turned is not passes else None
+    if blocks is not None:
+        return replace(blocks, remarks=(*looked, *said, *more, *turns, *blocks.remarks))
     plan = _searched(passes, model, allowed, tile=True)
     if passes is not again and stored(plan, model):
         plan, more = _searched(again, model, allowed, tile=True), refused(more, STORED)
         passes = again
+        with allowed:
+            turned, turns = take(taking_turns, passes)
     plan, rows = _weighed(plan, passes, sharing_rows, SLOWER, model, allowed)
-    plan, turns = _weighed(plan, passes, lambda p, _: taking_turns(p), NO_FASTER, model, allowed)
+    if turned is not passes:
+        plan, turns = _faster(plan, turned, turns, NO_FASTER, model, allowed)
     return replace(plan, remarks=(*looked, *said, *more, *rows, *turns, *plan.remarks))
 
 
@@ -246,12 +252,35 @@ def _weighed(
         changed, said = take(lambda p: change(p, model), start)
     if changed is start:
         return plan, said
+    return _faster(plan, changed, said, slower, model, allowed)
+
+
+def _faster(
+    plan: Plan,
+    changed: Plan,
+    said: tuple[Remark, ...],
+    slower: str,
+    model: SearchContext,
+    allowed: OperationLimit,
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan, or that of the changed program, where it is predicted to take less, proven."""
     other = _searched(changed, model, allowed, tile=True)
     with allowed:
         times = [predicted_call(p, model) for p in (plan, other)]
     if times[1] < times[0] and is_proven(other):
         return other, said
     return plan, refused(said, slower)
+
+
+def _in_time(start: Plan, model: SearchContext, allowed: OperationLimit) -> Plan | None:
+    """The plan in tiles over steps that take turns, proven; ``None`` where there is none.
+
+    With these, no plan whose steps copy is searched for: tiles of theirs do the same, and move each
+    element once more.
+    """
+    with allowed:
+        plan = Beam(model, tile=True).in_time(start)
+    return plan if plan is not None and is_proven(plan) else None
 
 
 def _searched(start: Plan, model: SearchContext, allowed: OperationLimit, *, tile: bool) -> Plan:
@@ -314,16 +343,12 @@ def _left_out(first: Plan, best: Plan) -> Iterator[Remark]:
 def _kept_in_registers(plan: Plan, ordered: Plan) -> Plan:
     """The plan whose sums are in any order, without blocks in registers, or that which keeps
     theirs, if it has: these load a value for several sums, and lanes for one."""
-    if not _has_blocks(ordered):
+    if not has_register_tiles(ordered):
         return plan
     reason = "blocks of sums in registers, in their order, load less than sums in lanes"
     return replace(
         ordered, remarks=(Remark("refused", "reassociate", "all", reason), *ordered.remarks)
     )
-
-
-def _has_blocks(plan: Plan) -> bool:
-    return any(loop.mark == "register_tile" for loop in loops_of(plan.program.tree))
 
 
 def _once(remarks: tuple[Remark, ...]) -> tuple[Remark, ...]:

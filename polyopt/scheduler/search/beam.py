@@ -75,6 +75,11 @@ class Beam:
             beam = self._stepped(step, beam, width)
         return tuple(self._finished(plan) for plan in clearly_better(beam, self.model))
 
+    def in_time(self, plan: Plan) -> Plan | None:
+        """The plan in tiles over steps in time, which ``run`` ends with where there is one."""
+        found, remarks = take(self._in_time, plan)
+        return None if found is plan else replace(found, remarks=remarks)
+
     def _tilings(self) -> tuple[Step, ...]:
         numbers, target = self.model.sizes, self.model.target
         return (

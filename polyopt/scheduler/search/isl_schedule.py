@@ -17,7 +17,7 @@ from polyopt.errors import NotDecidedError, UserError
 from polyopt.scheduler.context import MOST_STATEMENTS
 from polyopt.scheduler.model.objective import CLEARLY, least_shared, predicted
 from polyopt.scheduler.model.op_cost import Weights
-from polyopt.scheduler.queries import is_free, is_legal, is_proven
+from polyopt.scheduler.queries import has_register_tiles, is_free, is_legal, is_proven
 from polyopt.scheduler.search.finish import finishing
 from polyopt.scheduler.search.limits import take
 from polyopt.scheduler.strategies.blocked_factorization import factors
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from polyopt.ir.scop import Scop
     from polyopt.isl import OperationLimit
-    from polyopt.scheduler.context import SearchContext, Step
+    from polyopt.scheduler.context import SearchContext
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import SchedulePosition, Tree
 
@@ -79,20 +79,22 @@ def reordered(plan: Plan, start: Plan, model: SearchContext) -> Plan:
 
     ``start`` is the plan without moves.
     """
-    scop = plan.scop
-    if len(scop.statements) > MOST_STATEMENTS:
+    if len(plan.scop.statements) > MOST_STATEMENTS:
         return plan
     if alone_share(plan, model) < MOST_ALONE:
         return plan
     own = predicted(plan, model)
     best, least, remarks = plan, own * CLEARLY, list[Remark]()
     orders: list[tuple[Tree, Plan, float]] = []
+    blocks_only = model.blocks_only and not has_register_tiles(plan)
     for fusion in TRIED:
         try:
             order = start.reschedule(fusion=fusion)
             tree = order.program.tree
             known = next((found for found in orders if same_tree(found[0], tree)), None)
             # what one order becomes, another heuristic's same order becomes too
+            if known is None and blocks_only and not has_register_tiles(_blocked(order, model)[0]):
+                continue
             made = _finished(order, model) if known is None else known[1]
         except UserError as error:
             remarks.append(refusal("reschedule", fusion, error))
@@ -130,15 +132,23 @@ def alone_share(plan: Plan, model: SearchContext) -> float:
 
 def _finished(plan: Plan, model: SearchContext, *, tile: bool = True) -> Plan:
     """The plan with blocks, vectors and threads, as the source's order gets them."""
-    remarks: tuple[Remark, ...] = ()
-    blocks: list[Step] = [lambda p: contractions(p, model.target, model.sizes)]
-    if tile:
-        plan, remarks = take(lambda p: factors(p, model.sizes), plan)
-    plan, _ = take(lambda p: (_apart(p), ()), plan)
-    for step in (*(blocks if tile else ()), *finishing(model, is_legal)):
+    plan, remarks = _blocked(plan, model, tile=tile)
+    for step in finishing(model, is_legal):
         plan, said = take(step, plan)
         remarks += said
     return replace(plan, remarks=remarks)
+
+
+def _blocked(
+    plan: Plan, model: SearchContext, *, tile: bool = True
+) -> tuple[Plan, tuple[Remark, ...]]:
+    """The plan with blocks, the only ones that keep sums in registers."""
+    if not tile:
+        return take(lambda p: (_apart(p), ()), plan)[0], ()
+    plan, remarks = take(lambda p: factors(p, model.sizes), plan)
+    plan, _ = take(lambda p: (_apart(p), ()), plan)
+    plan, said = take(lambda p: contractions(p, model.target, model.sizes), plan)
+    return plan, (*remarks, *said)
 
 
 def _apart(plan: Plan) -> Plan:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from polyopt.errors import UserError
 from polyopt.isl import dim_type
 from polyopt.scheduler.context import Budget
-from polyopt.scheduler.model.cache import array_bytes, private_bytes
+from polyopt.scheduler.model.cache import array_bytes, nest_name, private_bytes
 from polyopt.scheduler.model.instances import trips
-from polyopt.scheduler.model.objective import predicted_group
+from polyopt.scheduler.model.objective import nests_apart, predicted, predicted_group
 from polyopt.scheduler.queries import in_groups, is_ready, next_root, producers_of
 from polyopt.transform.loops.interchange import perfect_chain
 from polyopt.transform.schedule.query import copies_of, loops_around
@@ -225,9 +225,9 @@ class _Tiling:
             if held > self.model.target.l2_bytes:
                 reason, numbers = "the group's buffers would leave the cache", {"bytes": held}
                 return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
-            before, taken = (
-                predicted_group(p, self.model, self.root, (producer,), at) for p in (plan, larger)
-            )
+            before = predicted_group(plan, self.model, self.root, (), at)
+            before += self._alone(plan, producer)
+            taken = predicted_group(larger, self.model, self.root, (producer,), at)
         except UserError as error:
             reason, code = error.diagnostic.message, error.code
             return Remark("refused", "fuse", producer, reason, self.root, code=code)
@@ -236,6 +236,20 @@ class _Tiling:
         numbers = {"predicted ns": taken, "instead of": before, "scratch bytes": held}
         reason = "in tiles it is predicted to take longer"
         return Remark("refused", "fuse", producer, reason, self.root, numbers=numbers)
+
+    def _alone(self, plan: Plan, producer: str) -> float:
+        """Nanoseconds of the nests that a producer has still. Where tiles have left them as they
+        were, they take what they took before, whatever the sizes of tiles."""
+        nests = nests_apart(plan.program, self.root, (producer,))
+        if not nests:
+            return 0.0
+        here, before = (
+            [node for node in p.program.tree if nest_name(node) in nests] for p in (plan, self.plan)
+        )
+        is_same = len(here) == len(before) and all(
+            a is b for a, b in zip(here, before, strict=True)
+        )
+        return predicted(self.plan if is_same else plan, self.model, threads=1, nests=nests)
 
     def _cut(self, sizes: tuple[int, ...]) -> tuple[Plan, str]:
         """The root tiled, loops that matter outside; and the name of the loop to fuse at."""

@@ -47,6 +47,7 @@ from polyopt.isl import (
     union_all,
     value_text,
 )
+from polyopt.memo import memo
 from polyopt.scheduler.model.cache import array_bytes
 from polyopt.scheduler.model.instances import instances_of
 from polyopt.scheduler.strategies.strip_rows import short_rows
@@ -99,6 +100,7 @@ class _Stencil:
     each: float
 
 
+@memo
 def time_tiles(
     plan: Plan, target: Target, sizes: Mapping[str, int]
 ) -> tuple[Plan, tuple[Remark, ...]]:

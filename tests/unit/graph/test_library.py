@@ -20,7 +20,7 @@ from polyopt.graph.execution.library import Library
 from polyopt.graph.execution.memory import plan_memory
 from polyopt.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8
 from tests.compilers import COMPILERS, CPP_COMPILERS, CPP_LIBRARY, NO_WARNING, OWN
-from tests.exported import in_python, run
+from tests.exported import MDSPAN, in_python, run
 
 STRICT = "WARNINGS=-Wall -Wextra -Werror -Wno-unknown-pragmas"
 SANITIZED = ["-g1", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w"]
@@ -317,6 +317,27 @@ def test_models_in_cpp_under_sanitizers(folder, tmp_path):
         assert run(linked).returncode == 0
         done = run([tmp_path / "calls", folder / "small_net.weights"], text=True)
         assert done.stdout == "1\n1\nthe weights cannot be opened and mapped\n"
+        assert done.returncode == 0, done.stderr
+
+
+SHAPED = """
+#include "small_net.hpp"
+
+void run(small_net::model &net, float *x, float *y, float *flat) {
+    std::mdspan<float, std::dextents<int, 4>> images(x, 3, 3, 8, 8);
+    std::mdspan<float, std::dextents<int, 2>> classes(y, 3, 10), values(flat, 3, 64);
+    net.run(images, classes, values, 1);
+}
+"""
+
+
+def test_models_in_cpp_take_arrays_with_shapes(folder, tmp_path):
+    (tmp_path / "mdspan").write_text(MDSPAN, encoding="ascii")
+    (tmp_path / "shaped.cpp").write_text(SHAPED, encoding="ascii")
+    for compiler in CPP_COMPILERS:
+        language = ["-std=c++20", "-D__cpp_lib_mdspan=202207L", *NO_WARNING, "-fsyntax-only"]
+        where = [f"-I{folder}", f"-I{tmp_path}"]
+        done = run([compiler, *language, *where, tmp_path / "shaped.cpp"], text=True)
         assert done.returncode == 0, done.stderr
 
 

@@ -149,3 +149,37 @@ def test_reciprocals_of_integers_are_not_taken():
 
     with pytest.warns(po.FallbackWarning, match="divides them as integers"):
         inverse(np.arange(1, 4))
+
+
+@pytest.mark.parametrize("dtype", ["i2", "u2", "i4", "i8"])
+def test_integers_are_taken_as_the_floats_that_numpy_takes_them_as(dtype):
+    @po.jit(fallback=False)
+    def function(x):
+        return np.log1p(x), np.sinh(x), np.arctan(x), np.hypot(x, x), np.hypot(x, 2)
+
+    x = np.arange(1, 7).astype(dtype)
+    for got, want in zip(function(x), function.__wrapped__(x), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_functions_of_bytes_are_refused_with_the_cast_to_write():
+    @po.jit(fallback=False)
+    def function(x):
+        return np.log1p(x)
+
+    with pytest.raises(po.errors.TypeMismatchError) as refused:
+        function(np.arange(1, 7, dtype=np.int8))
+    assert "test_composed.py" in str(refused.value)
+    assert "cast the argument to f32 first" in str(refused.value)
+
+
+def test_a_python_number_beside_singles_makes_no_doubles():
+    @po.jit(fallback=False)
+    def function(x):
+        return np.hypot(x, 0.5), np.hypot(2, x)
+
+    x = np.linspace(0.5, 2, 9, dtype=np.float32)
+    for got, want in zip(function(x), function.__wrapped__(x), strict=True):
+        assert got.dtype == want.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-6)

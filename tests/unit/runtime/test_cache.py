@@ -211,3 +211,12 @@ def test_many_processes_build_one_library(tmp_path) -> None:
     assert log.read_text().splitlines() == ["run"]
     (entry,) = KernelCache(tmp_path / "cache").list()
     assert json.loads((entry.path / ENTRY).read_text())["name"] == "blur3"
+
+
+def test_what_a_check_shows_is_not_kept_where_the_cache_is_gone(tmp_path) -> None:
+    """The thread that checks goes on, and a process that waits for it ends."""
+    made = compile_kernel(blur(), BLUR.context, cache=tmp_path / "cache")
+    cache, key = KernelCache(tmp_path / "cache"), made.built.library.parent.name
+    shutil.rmtree(tmp_path / "cache")
+    cache.add_facts(key, {"code": "right"})
+    assert not (tmp_path / "cache").exists()

@@ -251,7 +251,7 @@ refused(lambda: pick.run(d["rows"], [1.0], 2.5, sums))
     assert in_python(wheel, tmp_path / "site", code).splitlines() == [
         "True True True",
         "ValueError pick: an element that chooses elements of another array is outside of it",
-        "ValueError could not convert string to float: 'x'",
+        "TypeError scale is a str, not a number",
         "ValueError sums has the shape (4,), but (5,) is needed",
         "ValueError pick: an array that is written shares memory with another",
         "ValueError sums is written, but the array is read-only",
@@ -276,7 +276,7 @@ refused(lambda: half.run(3, a, out=np.zeros(2)))
         "[3. 5. 7.] [3. 5. 7.]",
         "ValueError from = 1099511627776 does not fit its type",
         "ValueError a has the shape (5,), but (6,) is needed",
-        "TypeError 'float' object cannot be interpreted as an integer",
+        "TypeError from is a float, not a whole number",
         "ValueError the size 1180591620717411303424 is too large",
         "ValueError b has the shape (2,), but (3,) is needed",
     ]

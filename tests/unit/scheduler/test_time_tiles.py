@@ -10,6 +10,7 @@ import pytest
 import polyopt as po
 from polyopt.codegen.target import target
 from polyopt.isl import constant_value
+from polyopt.scheduler.search import automatic
 from polyopt.transform.schedule.tree import loops_of
 
 HEAT = """
@@ -196,3 +197,12 @@ def test_locals_stay_with_their_iteration_in_time_tiles() -> None:
     assert len(kept) == 3
     sizes = [[constant_value(e) for e in s.extents] for s in plan.program.scratches]
     assert sizes == [[1, 1, 1]] * 3
+
+
+def test_steps_in_diamonds_that_take_turns_are_not_weighed_against_copies(monkeypatch) -> None:
+    def searched(*_args: object, **_options: object) -> po.Plan:
+        raise AssertionError("the program was searched for once more")
+
+    monkeypatch.setattr(automatic, "_searched", searched)
+    plan = planned(COPIED, LARGE, cores=2)
+    assert {"double_buffer", "diamond"} <= {m.name for m in plan.moves}

@@ -13,6 +13,7 @@ from polyopt.errors import InvalidOptionError, UnsupportedError
 from polyopt.frontend.arrays.arguments import ARRAY_TYPES, TAKEN_TYPES
 from polyopt.frontend.arrays.functions import (
     einsum,
+    gradients,
     makers,
     padding,
     products,
@@ -21,6 +22,7 @@ from polyopt.frontend.arrays.functions import (
     shapes,
 )
 from polyopt.frontend.arrays.functions.elementary import (
+    clipped,
     elementary,
     maximum,
     minimum,
@@ -64,7 +66,8 @@ class Call:
         self._nodes: dict[str, ast.expr] = dict(zip(given, node.args, strict=False))
         for keyword in node.keywords:
             if keyword.arg not in names.split():
-                raise UnsupportedError(f"the argument {keyword.arg} is not taken here")
+                taken = f"taken are {', '.join(names.split())}"
+                raise UnsupportedError(f"the argument {keyword.arg} is not taken here", hint=taken)
             self._nodes[keyword.arg or ""] = keyword.value
         self._name = positional[0] if positional else ""
 
@@ -279,11 +282,11 @@ def _copyto(call: Call) -> Known:
 
 
 def _clip(call: Call) -> Grid | Value:
-    value = call.numeric("a")
+    given = value = call.numeric("a")
     for name, function in (("a_min", maximum), ("a_max", minimum)):
         if call.has(name):
             value = call.read.elementwise(function, [value, call.numeric(name)], call.node)
-    return value
+    return call.read.elementwise(clipped, [given, value], call.node)
 
 
 def _where(call: Call) -> Any:  # noqa: ANN401
@@ -362,6 +365,7 @@ _FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     **shapes.FUNCTIONS,
     **reshape.FUNCTIONS,
     **padding.FUNCTIONS,
+    **gradients.FUNCTIONS,
     np.where: ("condition x y", _where),
     np.clip: ("a a_min a_max", _clip),
     np.round: ("a decimals", _round),

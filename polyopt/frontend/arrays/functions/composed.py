@@ -10,17 +10,21 @@ import numpy as np
 
 from polyopt.errors import TypeMismatchError
 from polyopt.frontend.arrays.grid import strong
-from polyopt.frontend.functions import absolute, as_float, expm1, float_call, log1p
+from polyopt.frontend.complex_values import as_element
+from polyopt.frontend.functions import absolute, as_float, expm1, float_call, float_type, log1p
 from polyopt.frontend.values import (
     Number,
     Value,
     binary,
+    common_type,
     compare,
     either,
+    is_weak,
     negative,
     select,
     type_of,
 )
+from polyopt.ir.types import BF16, F32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +33,14 @@ if TYPE_CHECKING:
 _SQUARED = {32: 88.0, 64: 709.0}
 #: what ``np.sinc`` takes for zero
 _NEARLY_ZERO = 1e-20
+
+
+def _log1p(x: Value) -> Value:
+    return strong(log1p(x))
+
+
+def _expm1(x: Value) -> Value:
+    return strong(expm1(x))
 
 
 def _sinh(x: Value) -> Value:
@@ -62,7 +74,8 @@ def _with_zero(x: Value, found: Value) -> Value:
 
 
 def _hypot(a: Value, b: Value) -> Value:
-    a, b = (strong(absolute(as_float(side))) for side in (a, b))
+    kind = type_of(as_float(binary("add", a, b)))
+    a, b = (strong(absolute(as_element(kind, side))) for side in (a, b))
     most = select(either(compare("lt", a, b), compare("ne", b, b)), b, a)
     least = select(compare("lt", a, b), a, b)
     share = binary("truediv", least, most)
@@ -106,7 +119,7 @@ def _heaviside(x: Value, middle: Value) -> Value:
 
 def _nan_to_num(x: Value) -> Value:
     kind = type_of(x)
-    if not kind.is_float:
+    if not kind.is_float or kind == BF16:  # NumPy does not know that ml_dtypes' numbers are floats
         return strong(x)
     most = float(np.finfo(kind.dtype).max)
     above = select(compare("gt", x, Number(most)), Number(most), x)
@@ -131,8 +144,27 @@ def _scaled(factor: float, x: Value) -> Value:
     return strong(binary("mul", x, Number(factor)))
 
 
+def _in_floats(compute: Callable[..., Value], *args: Value) -> Value:
+    """A function of floats, which integers are taken as."""
+    if not any(type_of(x).is_float for x in args):
+        strong_ones = [x for x in args if not is_weak(x)]
+        kind = max((float_type(x) for x in strong_ones or args), key=lambda kind: kind.bits)
+        args = tuple(as_element(kind, x) for x in args)
+    return _in_singles(compute, *args)
+
+
+def _in_singles(compute: Callable[..., Value], *args: Value) -> Value:
+    """A function that computes with floats of Python's, which make singles of bfloat16."""
+    kind = type_of(args[0]) if len(args) == 1 else common_type(*args)
+    if kind != BF16:
+        return compute(*args)
+    return as_element(kind, compute(*(as_element(F32, x) for x in args)))
+
+
 #: each function with its number of arguments
-COMPOSED: dict[object, tuple[int, Callable[..., Value]]] = {
+_COMPOSED: dict[object, tuple[int, Callable[..., Value]]] = {
+    np.log1p: (1, _log1p),
+    np.expm1: (1, _expm1),
     np.sinh: (1, _sinh),
     np.cosh: (1, _cosh),
     np.arctan: (1, _arctan),
@@ -141,9 +173,13 @@ COMPOSED: dict[object, tuple[int, Callable[..., Value]]] = {
     np.hypot: (2, _hypot),
     np.logaddexp: (2, _logaddexp),
     np.heaviside: (2, _heaviside),
+}
+#: the same, and those that NumPy, too, computes in singles where numbers are bfloat16
+COMPOSED: dict[object, tuple[int, Callable[..., Value]]] = {
+    **{name: (count, partial(_in_floats, own)) for name, (count, own) in _COMPOSED.items()},
+    np.reciprocal: (1, partial(_in_singles, _reciprocal)),
     np.nan_to_num: (1, _nan_to_num),
     np.sinc: (1, _sinc),
-    np.reciprocal: (1, _reciprocal),
     **dict.fromkeys((np.radians, np.deg2rad), (1, partial(_scaled, math.pi / 180))),
     **dict.fromkeys((np.degrees, np.rad2deg), (1, partial(_scaled, 180 / math.pi))),
 }

@@ -32,7 +32,7 @@ from polyopt.frontend.values import (
     type_of,
     typed,
 )
-from polyopt.ir.types import BOOL
+from polyopt.ir.types import BF16, BOOL, F32, F64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +102,12 @@ def _fmin(a: Value, b: Value) -> Value:
 
 def clip(x: Value, low: Value, high: Value) -> Value:
     """``np.clip`` with both bounds."""
-    return minimum(maximum(x, low), high)
+    return clipped(x, minimum(maximum(x, low), high))
+
+
+def clipped(x: Value, found: Value) -> Value:
+    """What ``np.clip`` of a number returns: NumPy has it in single precision for bfloat16."""
+    return as_element(F32, found) if type_of(x) == type_of(found) == BF16 else found
 
 
 def _python_extreme(op: str, better: str) -> Callable[..., Value]:
@@ -170,6 +175,8 @@ def where(test: Value, a: Value, b: Value) -> Value:
     if isinstance(a, Complex) or isinstance(b, Complex):
         return select(test, a, b)
     kind = common_type(a, b)
+    if BF16 in {type_of(a), type_of(b)} and F64 in {type_of(a), type_of(b)}:
+        kind = F64  # also with a float of Python's: NumPy's promotion of types that are not its own
     return strong(select(test, Strong(typed(a, kind)), Strong(typed(b, kind))))
 
 

@@ -166,13 +166,27 @@ def _array(call: Call) -> Any:  # noqa: ANN401
     if isinstance(found, Grid):
         kind = call.type("dtype") or found.type(call.read.scope.space)
         return Computed(found.shape, lambda i, space: as_element(kind, found.at(i, space)))
-    if (
-        isinstance(found, Items)
-        and found.items
-        and not any(isinstance(item, Items) for item in found.items)
-    ):
-        return _listed(call, [call.read.as_number(item) for item in found.items])
-    raise UnsupportedError("np.array of this", hint="of a list of numbers, it is taken")
+    shape = _shape_of(found)
+    if not shape:
+        hint = "of lists of numbers, each as long as the others, it is taken"
+        raise UnsupportedError("np.array of this", hint=hint)
+    items = [found]
+    for _ in shape:
+        items = [inner for item in items if isinstance(item, Items) for inner in item.items]
+    return _listed(call, [call.read.as_number(item) for item in items], shape)
+
+
+def _shape_of(found: object) -> tuple[int, ...]:
+    """The lengths of lists in lists; none where they are not all as long, or empty."""
+    from polyopt.frontend.arrays.operands import Items
+
+    if not isinstance(found, Items) or not found.items:
+        return ()
+    inner = {_shape_of(item) for item in found.items}
+    if len(inner) > 1 or ((nested := isinstance(found.items[0], Items)) and inner == {()}):
+        return ()
+    kinds = {isinstance(item, Items) for item in found.items}
+    return (len(found.items), *(inner.pop() if nested else ())) if len(kinds) == 1 else ()
 
 
 def _asarray(call: Call) -> Any:  # noqa: ANN401
@@ -182,15 +196,15 @@ def _asarray(call: Call) -> Any:  # noqa: ANN401
     return _array(call)
 
 
-def _listed(call: Call, values: Sequence[Value]) -> Grid:
-    """``np.array([a, b, c])``."""
+def _listed(call: Call, values: Sequence[Value], shape: tuple[int, ...]) -> Grid:
+    """``np.array([a, b, c])``, or of lists in lists: the values in C order."""
     kind = call.type("dtype")
     if kind is None:
         kind = reduce(promote_numpy, [type_of(value) for value in values])
     statements, space = call.read.statements, call.read.scope.space
-    placed = statements.temp(kind, [affine_constant(space, len(values))], call.node)
-    for position, value in enumerate(values):
-        at = [affine_constant(space, position)]
+    placed = statements.temp(kind, [affine_constant(space, n) for n in shape], call.node)
+    for position, value in zip(np.ndindex(shape), values, strict=True):
+        at = [affine_constant(space, k) for k in position]
         statements.emit(placed, at, as_element(kind, value), call.node)
     return placed
 

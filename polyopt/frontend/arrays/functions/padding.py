@@ -113,7 +113,8 @@ def _check(call: Call, grid: Grid, widths: Sequence[tuple[PwAff, PwAff]], mode: 
                 raise UnsupportedError("a border that is wider than the array")
 
 
-def _nearest(index: PwAff, extent: PwAff) -> PwAff:
+def nearest(index: PwAff, extent: PwAff) -> PwAff:
+    """The index of the element of an axis that is nearest to an index."""
     space = index.get_domain_space()
     last = extent.sub(affine_constant(space, 1))
     return index.max(affine_constant(space, 0)).min(last)
@@ -144,7 +145,7 @@ def _moved(index: PwAff, extent: PwAff, below: PwAff, above: PwAff) -> PwAff:
 
 
 _BORDERS: Mapping[str, Border] = {
-    "edge": _nearest,
+    "edge": nearest,
     "wrap": _opposite,
     "reflect": _mirrored(0),
     "symmetric": _mirrored(1),

@@ -12,7 +12,7 @@ from polyopt.frontend.arrays.grid import Along, Computed, Grid, Pair, Placed, re
 from polyopt.frontend.arrays.slices import broadcast, broadcast_to
 from polyopt.frontend.complex_values import as_element, conjugate, kind_of
 from polyopt.frontend.values import Compound, Number, Value, binary, common_type
-from polyopt.ir.types import BOOL
+from polyopt.ir.types import BF16, BOOL
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -21,16 +21,32 @@ if TYPE_CHECKING:
 
     from polyopt.frontend.arrays.expressions import ArrayExpressions
     from polyopt.frontend.arrays.functions.calls import Call, Handler
+    from polyopt.ir.types import ScalarType
 
 
 def matmul(
     read: ArrayExpressions, one: Grid | Value, other: Grid | Value, node: ast.AST
 ) -> Grid | Value:
-    """``one @ other``. Raises ``UnsupportedError`` for numbers, and for shapes that do not fit."""
+    """``one @ other``, of bfloat16 in single precision, as ``ml_dtypes`` has NumPy do it.
+
+    Raises ``UnsupportedError`` for numbers, and for shapes that do not fit.
+    """
+    return _product(read, one, other, node, widened=BF16)
+
+
+def _product(
+    read: ArrayExpressions,
+    one: Grid | Value,
+    other: Grid | Value,
+    node: ast.AST,
+    widened: ScalarType | None = None,
+) -> Grid | Value:
+    """``one @ other``; a product of the type that is ``widened`` is left in the type that it is
+    computed in."""
     if not isinstance(one, Grid) or not isinstance(other, Grid):
         raise UnsupportedError("@ multiplies arrays, and this is a number", hint="use *")
     left, right = (named(read, grid, node) for grid in (one, other))
-    found = _contracted(read, left, right, node)
+    found = _contracted(read, left, right, node, widened)
     return found if found.rank else found.at((), read.scope.space)
 
 
@@ -47,7 +63,9 @@ def _with_axis(read: ArrayExpressions, grid: Grid, axis: int) -> Grid:
     return reindexed(grid, [Along(1 - axis, zero, 1)], shape, space)
 
 
-def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) -> Grid:
+def _contracted(
+    read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST, widened: ScalarType | None
+) -> Grid:
     """Products over the last axes, for each index of those before; vectors have no other axis, and
     the result none for them."""
     here, space = read.here, read.scope.space
@@ -77,7 +95,7 @@ def _contracted(read: ArrayExpressions, left: Grid, right: Grid, node: ast.AST) 
             as_element(kind, right.at((*outer, k, *column), deeper)),
         )
         statements.emit(placed, place, binary("add", placed.at(place, deeper), product), node)
-    if not found.is_half:
+    if not found.is_half or found == widened:
         return placed
     return Computed(placed.shape, lambda index, space: as_element(found, placed.at(index, space)))
 
@@ -91,7 +109,7 @@ def _vdot(call: Call) -> Any:  # noqa: ANN401
     if one.rank != 1 or other.rank != 1:
         raise UnsupportedError("np.vdot of arrays of several dimensions", hint="use .ravel()")
     one = call.read.elementwise(conjugate, [one], call.node)
-    return matmul(call.read, one, other, call.node)
+    return _product(call.read, one, other, call.node)
 
 
 def _dot(call: Call) -> Any:  # noqa: ANN401
@@ -100,7 +118,7 @@ def _dot(call: Call) -> Any:  # noqa: ANN401
         return call.read.elementwise(partial(binary, "mul"), [one, other], call.node)
     if one.rank > 2 or other.rank > 2:
         raise UnsupportedError("np.dot of arrays of more than two dimensions", hint="use @")
-    return matmul(call.read, one, other, call.node)
+    return _product(call.read, one, other, call.node)
 
 
 def _matmul(call: Call) -> Any:  # noqa: ANN401
@@ -111,7 +129,7 @@ def _inner(call: Call) -> Any:  # noqa: ANN401
     one, other = call.array("a"), call.array("b")
     if other.rank == 2:
         other = call.read.transposed(other, (1, 0))
-    return matmul(call.read, one, other, call.node)
+    return _product(call.read, one, other, call.node)
 
 
 def _outer(call: Call) -> Any:  # noqa: ANN401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from polyopt.frontend.arrays.grid import (
     strong,
 )
 from polyopt.frontend.complex_values import as_element, kind_of
-from polyopt.frontend.functions import float_call
+from polyopt.frontend.functions import absolute, float_call
 from polyopt.frontend.loops.scope import Known
 from polyopt.frontend.values import (
     Form,
@@ -40,7 +41,7 @@ from polyopt.frontend.values import (
     typed,
 )
 from polyopt.ir.expr import index_of
-from polyopt.ir.types import BOOL, C64, C128, F32, F64, I64, U64, ScalarType
+from polyopt.ir.types import BF16, BOOL, C64, C128, F32, F64, I64, U64, ScalarType
 from polyopt.isl import affine_constant, lift_form
 
 if TYPE_CHECKING:
@@ -353,17 +354,43 @@ def _running(call: Call, operation: str) -> Grid:
 def _norm(call: Call) -> Any:  # noqa: ANN401
     grid = call.array("x")
     kind = grid.type(call.read.scope.space)
-    asked = kind if kind.is_float else F64
+    asked = kind if kind.is_float and kind != BF16 else F64
+    axes = call.axes("axis", grid.rank)
+    order = _order(call, len(axes))
+    if order == math.inf:
+        sizes = call.read.elementwise(absolute, [_floats(call, asked, grid)], call.node)
+        assert isinstance(sizes, Grid)
+        found = Reduction(call, sizes, axes)
+        return found.result(found.fold(asked, found.first(), maximum))
     kind = asked.computed
 
-    def squared(x: Value) -> Value:
-        return binary("mul", as_element(kind, x), as_element(kind, x))
+    def term(x: Value) -> Value:
+        number = as_element(kind, x)
+        return absolute(number) if order == 1 else binary("mul", number, number)
 
-    squares = call.read.elementwise(squared, [grid], call.node)
-    assert isinstance(squares, Grid)
-    found = Reduction(call, squares, range(grid.rank))
-    total = summed(found, kind).at((), call.read.scope.space)
-    return _rounded(call, asked, float_call("sqrt", [total]))
+    terms = call.read.elementwise(term, [grid], call.node)
+    assert isinstance(terms, Grid)
+    found = Reduction(call, terms, axes)
+    total = found.result(summed(found, kind))
+    norm = total if order == 1 else call.read.elementwise(_root, [total], call.node)
+    return _rounded(call, asked, norm)
+
+
+def _floats(call: Call, kind: ScalarType, grid: Grid) -> Grid | Value:
+    return call.read.elementwise(partial(as_element, kind), [grid], call.node)
+
+
+def _order(call: Call, count: int) -> float:
+    """Which norm, of vectors along so many axes: 1, 2 or the largest one."""
+    if not call.has("ord"):
+        return 2
+    value = call.operand("ord")
+    known = value.value if isinstance(value, Number) else None
+    if count != 1 or known not in {1, 2, math.inf}:
+        raise UnsupportedError(
+            "this norm is not taken", hint="taken are those of vectors with ord 1, 2 or np.inf"
+        )
+    return float(known)
 
 
 def _python_sum(call: Call) -> Any:  # noqa: ANN401
@@ -438,7 +465,7 @@ FUNCTIONS: Mapping[object, tuple[str, Handler]] = {
     np.cumprod: ("a axis dtype", _cumprod),
     np.ptp: ("a axis keepdims", _ptp),
     np.average: ("a axis keepdims", _mean),
-    np.linalg.norm: ("x", _norm),
+    np.linalg.norm: ("x ord axis keepdims", _norm),
     np.add.at: ("a indices b", _add_at),
     sum: ("a start", _python_sum),
 }

@@ -15,7 +15,7 @@ public:
     model share() const { return model(shared{}, handle); }
     void verify() const { check(${name}_verify(handle)); }
     void run($parameters) { check(${name}_run($arguments)); }
-
+$shaped
 private:
     struct shared {};
     model(shared, ${name}_model *from) { check(${name}_share(from, &handle)); }
