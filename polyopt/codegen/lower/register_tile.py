@@ -113,15 +113,17 @@ class RegisterBlock:
         """Positions of the block's rows along the loops but the last."""
         return product(*map(range, self.extents[:-1]))
 
-    def filled(self, name: str) -> LoweredStatement:
-        """The assignment of a copy of that name that fills the block."""
-        there, here = self._places(name)
+    @property
+    def filled(self) -> LoweredStatement:
+        """The assignment of the copy that fills the block."""
+        there, here = self._places(self.fill)
         value = Load(self.assignment.type, self.assignment.buffer, there)
         return LoweredStatement(self.buffer, here, value, ())
 
-    def drained(self, name: str) -> LoweredStatement:
-        """The assignment of a copy of that name that empties it."""
-        there, here = self._places(name)
+    @property
+    def drained(self) -> LoweredStatement:
+        """The assignment of the copy that empties it."""
+        there, here = self._places(self.drain)
         value = Load(self.assignment.type, self.buffer, here)
         return LoweredStatement(self.assignment.buffer, there, value, ())
 

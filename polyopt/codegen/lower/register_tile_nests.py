@@ -11,7 +11,6 @@ from math import copysign
 from typing import TYPE_CHECKING
 
 from polyopt.codegen.lower.register_tile import block_of, named, nest_of
-from polyopt.codegen.lower.register_tile_rests import whole_tiles
 from polyopt.codegen.schedule.accesses import LoweredStatement, lowered_statement
 from polyopt.ir.expr import Affine, Const, Expr
 from polyopt.isl import Map, affine_var, dim_type
@@ -136,7 +135,7 @@ def _blocked(result: Blocked, nest: Nest, block: RegisterBlock, full: Set) -> Bl
     rest = present.subtract(full).coalesce()
     earlier, later = _around(full, rest, nest)
     stored = nest.times.intersect(full.insert_dims(dim_type.set, start, count))
-    stored = _by_fullness(nest, stored.project_out(dim_type.set, nest.outer, nest.reductions))
+    stored = stored.project_out(dim_type.set, nest.outer, nest.reductions).coalesce()
     outer, reductions, inner = (
         nest.path[: nest.outer],
         nest.path[nest.outer : start],
@@ -146,13 +145,11 @@ def _blocked(result: Blocked, nest: Nest, block: RegisterBlock, full: Set) -> Bl
     nodes: list[PlanLoop | str] = []
     if not earlier.is_empty():
         nodes.append(moving.part(nest, earlier, "before"))
-    fills = [f"{block.fill}{part}" for part in stored]
-    drains = [f"{block.drain}{part}" for part in stored]
-    for name, part in zip(fills, stored.values(), strict=True):
-        nodes.append(moving.loops(name, part, inner, "load"))
-    nodes.append(moving.loops(block.core, full, reductions, ""))
-    for name, part in zip(drains, stored.values(), strict=True):
-        nodes.append(moving.loops(name, part, inner, "store"))
+    nodes += [
+        moving.loops(block.fill, stored, inner, "load"),
+        moving.loops(block.core, full, reductions, ""),
+        moving.loops(block.drain, stored, inner, "store"),
+    ]
     if not later.is_empty():
         nodes.append(moving.part(nest, later, "after"))
     tree = replace_loop(program.tree, nest.loop.name, lambda _: tuple(nodes))
@@ -160,24 +157,13 @@ def _blocked(result: Blocked, nest: Nest, block: RegisterBlock, full: Set) -> Bl
     copies = {n: c for n, c in program.copies.items() if n != nest.copy.name}
     assignments = {
         **result.assignments,
-        **{name: block.filled(name) for name in fills},
-        **{name: block.drained(name) for name in drains},
+        block.fill: block.filled,
+        block.drain: block.drained,
         block.core: block.assignment,
         **{name: _over(block.assignment, copy) for name, copy in moving.parts.items()},
     }
     changed = replace(program, copies={**copies, **moving.copies}, tree=tree)
     return Blocked(changed, result.planned, {**result.blocks, block.loop: block}, assignments)
-
-
-def _by_fullness(nest: Nest, stored: Set) -> Mapping[str, Set]:
-    """``{ [t, b] }`` of tiles of full extent, whose copies are loops of constant length, and of the
-    others, by what tells them apart; all of them where none or each is full."""
-    tiles = stored.project_out(dim_type.set, nest.outer, len(nest.extents))
-    full = whole_tiles(nest, stored)
-    if full.is_empty() or tiles.is_subset(full):
-        return {"": stored.coalesce()}
-    whole = stored.intersect(full.add_dims(dim_type.set, len(nest.extents)))
-    return {"": whole.coalesce(), "_rest": stored.subtract(whole).coalesce()}
 
 
 def _around(full: Set, rest: Set, nest: Nest) -> tuple[Set, Set]:

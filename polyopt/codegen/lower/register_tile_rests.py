@@ -73,33 +73,19 @@ def _parts(nest: Nest) -> Iterator[Set]:
     """``{ [t] }`` of tiles that have the same loops of full extent: first those that have all."""
     blocks = nest.times.project_out(dim_type.set, nest.outer, nest.reductions)
     tiles = blocks.project_out(dim_type.set, nest.outer, len(nest.extents))
-    full = _full_along(nest, blocks)
-    ways = [(tiles.intersect(f).coalesce(), tiles.subtract(f).coalesce()) for f in full]
+    ways: list[tuple[Set, Set]] = []
+    for place, extent in enumerate(nest.extents):
+        others = len(nest.extents) - place - 1
+        along = blocks.project_out(dim_type.set, nest.outer + place + 1, others)
+        length = _length(along.project_out(dim_type.set, nest.outer, place))
+        full = length.eq_set(affine_constant(length.get_space().domain(), extent))
+        ways.append((tiles.intersect(full).coalesce(), tiles.subtract(full).coalesce()))
     for chosen in product((0, 1), repeat=len(ways)):
         part = ways[0][chosen[0]]
         for way, which in zip(ways[1:], chosen[1:], strict=True):
             part = part.intersect(way[which])
         if not part.is_empty():
             yield part.coalesce()
-
-
-def whole_tiles(nest: Nest, blocks: Set) -> Set:
-    """``{ [t] }`` of the tiles of full extent along all loops, of ``{ [t, b] }``."""
-    first, *others = _full_along(nest, blocks)
-    for other in others:
-        first = first.intersect(other)
-    return first
-
-
-def _full_along(nest: Nest, blocks: Set) -> list[Set]:
-    """Per loop of the block ``{ [t] }`` of tiles of its full extent, of ``{ [t, b] }``."""
-    result: list[Set] = []
-    for place, extent in enumerate(nest.extents):
-        others = len(nest.extents) - place - 1
-        along = blocks.project_out(dim_type.set, nest.outer + place + 1, others)
-        length = _length(along.project_out(dim_type.set, nest.outer, place))
-        result.append(length.eq_set(affine_constant(length.get_space().domain(), extent)))
-    return result
 
 
 def _length(along: Set) -> PwAff:

@@ -60,17 +60,6 @@ def test_products_are_equal_bit_for_bit(sizes: tuple[int, int, int], packing: st
     assert np.array_equal(c, wanted)
 
 
-def test_full_tiles_are_copied_by_loops_of_constant_length() -> None:
-    source = blocked(PRODUCT).emit().source.partition("*/")[2]
-    assert (
-        source.count("i_load <= 4 * i_tile2 + 3;")
-        == source.count("i_store <= 4 * i_tile2 + 3;")
-        == 1
-    )
-    assert source.count("for (int64_t i_load = ") == source.count("for (int64_t i_store = ") == 2
-    assert source.count("f32x4 C_block_0_0 = ") == 1
-
-
 @pytest.mark.parametrize("n", [1, 4, 8, 9, 21])
 def test_edges_of_a_triangle_are_loops_of_their_own(n: int) -> None:
     rng = np.random.default_rng(n)
