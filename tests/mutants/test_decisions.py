@@ -267,11 +267,11 @@ FAULTS = {
         lambda: test_winograd.test_only_pointwise_consumers_join_it("windows"),
     ),
     "a float through a narrower integer": Fault(
-        equivalence, "_unconverted", "contains(wide, type_)", "True",
+        equivalence, "_unconverted", "contains(theirs.type, type_)", "True",
         lambda: _converted("unsigned char", "(unsigned char)x[i]", "(unsigned char)(signed char)x[i]"),
     ),
     "a float through another integer than its own": Fault(
-        equivalence, "_unconverted", "is_rounded and contains(wide, narrow)", "is_rounded",
+        equivalence, "_as_narrow", "or not contains(wide.type, narrow.type)", "",
         lambda: _converted("float", "(float)(unsigned char)x[i]", "(float)(signed char)x[i]"),
     ),
     "elements before the test of them": Fault(
@@ -282,9 +282,18 @@ FAULTS = {
         distribute_conversions, "_Conversions", "not bases.isdisjoint({*self.varying, *self.written})", "False",
         lambda: test_distribute_conversions.test_elements_that_lanes_or_results_choose_stay_where_they_are(OF_LANES),
     ),
-    "elements before they are written": Fault(
-        distribute_conversions, "_Conversions", "not by_iterator or base_of(load) in self.written", "not by_iterator",
-        test_distribute_conversions.test_what_the_loop_wrote_is_read_after_it,
+    "bytes in subscripts before they are stored": Fault(
+        distribute_conversions, "_reads_bytes_that_it_writes", "not read.isdisjoint(narrow)", "False",
+        lambda: test_distribute_conversions.test_subscripts_read_what_the_loop_wrote("unsigned char", "f[at[i][c]]"),
+    ),
+    "elements at places that are written later": Fault(
+        distribute_conversions, "_Conversions", "not needed.isdisjoint(self.written)", "base_of(load) in self.written",
+        lambda: test_distribute_conversions.test_subscripts_read_what_the_loop_wrote("int", "t[at[i][c] & 255]"),
+    ),
+    "extremes of sums of their own": Fault(
+        lanes, "is_extreme", r'name in re.findall(r"\w+", value)', "False",
+        lambda: test_reduction_clauses.test_an_extreme_is_of_a_value_without_the_variable("s + a", False),
+        (test_reduction_clauses,),
     ),
     "words shifted otherwise": Fault(
         packed_dot, "_high", " and by.value == HALF", "",

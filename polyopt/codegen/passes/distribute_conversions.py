@@ -29,6 +29,7 @@ from polyopt.codegen.ast.expr import (
     Index,
     Select,
     Symbol,
+    Unary,
     Var,
     minus,
     number,
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     #: tests around an expression, and whether they hold for it
     Under = tuple[tuple[Expr, bool], ...]
 
+#: what compares two values
+_TESTS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 #: bytes of the shortest vectors of all targets
 _SHORTEST = 16
 
@@ -76,6 +79,8 @@ def _distributed(loop: For) -> Block | None:
         return None
     if not all(buffer.is_scalar for buffer in loop.body.buffers):
         return None
+    if _reads_bytes_that_it_writes(assigns):
+        return None
     width = _computed_bytes(assigns)
     if width < I32.bytes or count * width < _SHORTEST:
         return None
@@ -93,6 +98,13 @@ def _distributed(loop: For) -> Block | None:
     return Block(loops, buffers=tuple(found.buffers), scoped=True)
 
 
+def _reads_bytes_that_it_writes(assigns: Sequence[Assign]) -> bool:
+    """Whether what is stored after the loop would be read in it, as a value or in a subscript."""
+    read = {base_of(e) for a in assigns for part in a.read for e in elements_in(part)}
+    narrow = {a.buffer for a in assigns if scalar(a.type).bytes < I32.bytes}
+    return not read.isdisjoint(narrow)
+
+
 def _computed_bytes(assigns: Iterable[Assign]) -> int:
     """The bytes of the widest floats among values; 0 where there are none."""
     parts = (part for a in assigns for value in a.values for part in _parts(value))
@@ -106,6 +118,11 @@ def _parts(expr: Expr) -> Iterator[Expr]:
     if not is_element(expr):
         for child in expr.children:
             yield from _parts(child)
+
+
+def _is_of_floats_or_a_test(expr: Binary | Unary) -> bool:
+    is_test = isinstance(expr, Binary) and expr.sign in _TESTS
+    return is_test or scalar(expr.type).is_float
 
 
 @dataclass(eq=False)
@@ -173,9 +190,10 @@ class _Conversions:
         is_short = type_.bytes < self.width and self.count * type_.bytes < _SHORTEST
         return is_short and not self.varying.isdisjoint(expr.symbols)
 
-    def _wide(self, expr: Expr, under: Under | None = ()) -> Expr:
-        """An expression of wide elements, that rounds no float to a narrow type on its way;
-        ``under`` is what it is evaluated under, ``None`` where that is not known before the loop.
+    def _wide(self, expr: Expr, under: Under | None = (), *, rounds: bool = True) -> Expr:
+        """An expression of wide elements, that rounds no float to a narrow type on its way, but for
+        arithmetic on integers; ``under`` is what it is evaluated under, ``None`` where that is not
+        known before the loop.
         """
         if is_element(expr):
             return self._widened(expr, under) if self._is_narrow(expr) else expr
@@ -187,9 +205,11 @@ class _Conversions:
             return Select(self._wide(expr.test, under), yes, no)
         if isinstance(expr, Binary) and expr.sign in {"&&", "||"}:
             return Binary(expr.sign, self._wide(expr.left, under), self._wide(expr.right, None))
-        changed = expr.with_children(tuple(self._wide(part, under) for part in expr.children))
+        free = not isinstance(expr, (Binary, Unary)) or _is_of_floats_or_a_test(expr)
+        parts = (self._wide(part, under, rounds=free) for part in expr.children)
+        changed = expr.with_children(tuple(parts))
         if isinstance(changed, Cast) and self._is_narrow(changed):
-            is_rounded = scalar(changed.operand.type).is_float
+            is_rounded = rounds and scalar(changed.operand.type).is_float
             return Cast(I32, changed.operand) if is_rounded else changed
         return changed
 
@@ -203,7 +223,8 @@ class _Conversions:
     def _widened(self, load: Expr, under: Under | None) -> Expr:
         """An element as one that was converted before the loop; itself where that cannot be."""
         by_iterator = self.varying & load.symbols == frozenset({self.loop.iterator})
-        if under is None or not by_iterator or base_of(load) in self.written:
+        needed = {base_of(element) for element in elements_in(load)}
+        if under is None or not by_iterator or not needed.isdisjoint(self.written):
             return load
         key = (load, under)
         if key not in self.known:

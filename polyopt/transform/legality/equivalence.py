@@ -335,7 +335,7 @@ class _Comparison:
     # -- operations -------------------------------------------------------------------------
 
     def _operation(self, one: Head, other: Head) -> None:
-        other = _uncast(other, one)
+        other = _as_narrow(_uncast(other, one), one)
         mine, theirs = one.expr, other.expr
         if _is_number(mine) and _is_number(theirs):
             self._numbers(one, other)
@@ -444,21 +444,28 @@ def _uncast(cut: Head, beside: Head) -> Head:
 
 
 def _unconverted(type_: ScalarType, mine: Expr, theirs: Expr) -> Expr | None:
-    """``y`` where ``type_(theirs)`` is ``type_(y)`` wherever the source's ``type_(mine)`` has a
-    value, though ``theirs`` is a float that is converted to a wider integer on its way:
-    ``u8(i32(f))`` for ``u8(f)``, and ``f32(i32(f))`` for ``f32(u8(f))``.
+    """``f`` where ``theirs`` is a float that is converted to a wider integer before it is one of
+    ``type_``, as the source's float is: ``u8(i32(f))`` for ``u8(f)``.
 
     A float out of the range of an integer has no value there.
     """
-    if not isinstance(theirs, Cast) or not theirs.type.is_integer:
+    if not isinstance(theirs, Cast) or not theirs.type.is_integer or BOOL in {type_, theirs.type}:
         return None
-    wide, inner, narrow = theirs.type, theirs.operand, mine.type
-    if not inner.type.is_float or BOOL in {type_, wide, narrow}:
-        return None
-    if inner.type == narrow:
-        return inner if contains(wide, type_) else None
-    is_rounded = isinstance(mine, Cast) and mine.operand.type == inner.type
-    return Cast(narrow, inner) if is_rounded and contains(wide, narrow) else None
+    is_float = theirs.operand.type == mine.type and mine.type.is_float
+    return theirs.operand if is_float and contains(theirs.type, type_) else None
+
+
+def _as_narrow(cut: Head, beside: Head) -> Head:
+    """``i32(f)`` of the other program as ``u8(f)`` beside that of the source: as whole numbers they
+    are the same wherever the source's has a value."""
+    wide, narrow = cut.expr, beside.expr
+    if not isinstance(wide, Cast) or not isinstance(narrow, Cast) or wide.type == narrow.type:
+        return cut
+    if not wide.operand.type.is_float or wide.operand.type != narrow.operand.type:
+        return cut
+    if BOOL in {wide.type, narrow.type} or not contains(wide.type, narrow.type):
+        return cut
+    return cut._replace(expr=Cast(narrow.type, wide.operand))
 
 
 def _value(head: Head) -> Map:

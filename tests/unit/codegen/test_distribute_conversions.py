@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -270,3 +271,88 @@ def test_variables_of_an_iteration_stay_between_conversions():
     v = p * x
     v += np.concatenate([p[:1], p[:-1] * np.float32(0.5)])
     assert np.array_equal(plan.compile(contract=False)(p=p, x=x), v * v)
+
+
+def written_first(type_, index):
+    """A row that is written, and then read in a subscript."""
+    return f"""
+void first(int N, const float x[restrict N][8], const unsigned char t[restrict 256],
+           const float f[restrict 256], {type_} at[restrict N][8], float out[restrict N][8])
+{{
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < 8; c++) {{
+            at[i][c] = ({type_})x[i][c];
+            out[i][c] = {index} * 0.5f;
+        }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "index"), [("unsigned char", "f[at[i][c]]"), ("int", "t[at[i][c] & 255]")]
+)
+def test_subscripts_read_what_the_loop_wrote(type_, index):
+    plan = of_vectors(written_first(type_, index))
+    assert "not shown" not in check_code(plan.scop, plan.emit()).detail
+    random = np.random.default_rng(0)
+    x = random.integers(0, 256, (5, 8)).astype(np.float32)
+    t, f = random.integers(0, 256, 256).astype(np.uint8), random.random(256).astype(np.float32)
+    at = np.zeros((5, 8), np.uint8 if type_ == "unsigned char" else np.int32)
+    out = np.zeros((5, 8), np.float32)
+    plan.compile()(x=x, t=t, f=f, out={"at": at, "out": out})
+    assert np.array_equal(out, (f if "f[" in index else t)[x.astype(int)] * np.float32(0.5))
+
+
+def test_arithmetic_on_rounded_bytes_is_shown():
+    sums = TWICE.replace("float out", "int out").replace("0.5f * ", "7 + ")
+    plan = of_vectors(sums)
+    assert "not shown" not in check_code(plan.scop, plan.emit()).detail
+
+
+RECURRENCES = {
+    "a sum of integers": """
+void f(int N, const float a[restrict N], int s[restrict 1])
+{
+    for (int i = 0; i < N; i++)
+        s[0] += a[i];
+}
+""",
+    "bytes one after the other": """
+void f(int N, const float a[restrict N], unsigned char s[restrict N])
+{
+    for (int i = 1; i < N; i++)
+        s[i] = (unsigned char)(s[i - 1] * a[i]);
+}
+""",
+    "rows of bytes in time": """
+void f(int T, int N, unsigned char t[restrict T][N][8])
+{
+    for (int s = 1; s < T; s++)
+        for (int i = 1; i < N - 1; i++)
+            for (int c = 0; c < 8; c++)
+                t[s][i][c] = (unsigned char)(0.25f * t[s - 1][i - 1][c] + 0.5f * t[s - 1][i][c]);
+}
+""",
+}
+
+
+@pytest.mark.parametrize("name", RECURRENCES)
+def test_recurrences_through_conversions_are_shown(name):
+    """Each value is made from one that is claimed to be the same: nothing is followed to its start."""
+    text = RECURRENCES[name]
+    plan = of_vectors(text) if "[8]" in text else po.Plan(po.parse_c(text))
+    assert "for all sizes" in check_code(plan.scop, plan.emit()).detail
+
+
+def test_chains_of_bytes_have_a_claim_for_each():
+    steps = 12
+    arrays = ["a", *(f"t{k}" for k in range(1, steps)), "out"]
+    body = "".join(
+        f"    for (int i = {k + 1}; i < N - {k + 1}; i++)\n"
+        f"        {new}[i] = (unsigned char)(.25f * {old}[i - 1] + .5f * {old}[i] + .25f * {old}[i + 1]);\n"
+        for k, (old, new) in enumerate(pairwise(arrays))
+    )
+    locals_ = "".join(f"    unsigned char t{k}[N];\n" for k in range(1, steps))
+    text = f"void f(int N, const unsigned char a[restrict N], unsigned char out[restrict N])\n{{\n{locals_}{body}}}\n"
+    scop = po.parse_c(text)
+    assert check_same(scop, scop, {array.name: array.name for array in scop.arrays}) == steps

@@ -6,10 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pycparser import CParser
 
 import polyopt as po
 from polyopt.codegen.validate.on_build import CodeCheck
 from polyopt.errors import InternalError
+from polyopt.frontend.c.readback.lanes import is_extreme
 
 ROWS = """
 void f(int N, int M, const {type} a[N][M], {type} y[N])
@@ -148,3 +150,13 @@ def test_rows_that_lanes_update_are_in_no_clause(declared):
     source = source.replace(last, f"    s[0] = t;\n{last}")
     with pytest.raises(InternalError, match=f"clash in {local}"):
         CodeCheck(scop, replace(program, source=source))()
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"), [("a", True), ("b + a", True), ("s + a", False), ("2.0 * s", False)]
+)
+def test_an_extreme_is_of_a_value_without_the_variable(value, is_one):
+    """Lanes of ``s < s + a ? s + a : s`` would each add up their own part."""
+    text = f"void f(void) {{ s = s < {value} ? {value} : s; }}"
+    (node,) = CParser().parse(text).ext[0].body.block_items
+    assert is_extreme(node, "s", "max_or_nan") == is_one

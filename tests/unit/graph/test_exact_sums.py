@@ -6,6 +6,7 @@ import pytest
 import polyopt as po
 from polyopt.graph import Graph, Node, Value, attributes, compile_graph, run_passes
 from polyopt.graph.passes import ExactSums, default_passes
+from polyopt.graph.planning import Options
 
 RANDOM = np.random.default_rng(9)
 CONV = {"strides": (1, 1), "pads": (1, 1, 1, 1), "dilations": (1, 1)}
@@ -191,7 +192,7 @@ def test_pairs_of_a_row_are_exact_too():
 def test_kernels_of_pairs_call_the_function_and_are_shown():
     x = RANDOM.integers(0, 256, (1, 32, 8, 8)).astype(np.uint8)
     w = RANDOM.integers(-128, 128, (16, 32, 3, 3)).astype(np.int8)
-    model = compile_graph(paired(convolution(x, w)), check=True)
+    model = compile_graph(paired(convolution(x, w)), options=Options(check=True))
     (step,) = [step for step in model.steps if "conv_integer_blocked" in step.operators]
     assert "dot_2x16packed_i32x8" in step.kernel.kernel.source
     (code,) = [one for one in step.kernel.proof.obligations if one.name == "code"]

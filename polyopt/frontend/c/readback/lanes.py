@@ -76,6 +76,8 @@ def is_extreme(node: c_ast.Node, name: str, operation: str) -> bool:
     if sides.count(name) != 1:
         return False
     value = sides[1 - sides.index(name)]
+    if name in re.findall(r"\w+", value):
+        return False
     sign = EXTREMES[operation]
     for old, new, left in _CASES:
         known = {name: sign * old, value: sign * new}
