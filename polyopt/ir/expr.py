@@ -216,6 +216,14 @@ def walk(expr: Expr) -> Iterator[Expr]:
         waiting += reversed(node.children)
 
 
+def without_subscripts(expr: Expr) -> Iterator[Expr]:
+    """A value and its operands, parents before children, without what is in subscripts."""
+    yield expr
+    if not isinstance(expr, Load):
+        for child in expr.children:
+            yield from without_subscripts(child)
+
+
 def loads(expr: Expr) -> list[Load]:
     """The loads in ``walk`` order: position k here is read reference k of the statement."""
     return [node for node in walk(expr) if isinstance(node, Load)]

@@ -170,9 +170,10 @@ def _heads(uses: Uses, *, math: bool) -> list[str]:
         heads.append(_STORES)
     if "simd" in uses.pragmas:
         heads.append(_NOT_VECTORS)
-    if any(map(joins_vectors, uses.called)) or not uses.called.isdisjoint(DOTS):
+    has_dots = not uses.called.isdisjoint(DOTS)
+    if has_dots or any(map(joins_vectors, uses.called)):
         heads.append(_BY_VALUE)
-    if not uses.called.isdisjoint(DOTS):
+    if has_dots:
         heads.append(_IN_ORDER)
     if math:
         heads.append("#include <math.h>")

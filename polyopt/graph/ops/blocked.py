@@ -36,6 +36,22 @@ def need_bias(b: Value | None, blocks: int, lanes: int) -> None:
         raise GraphError(f"the bias has the shape {list(b.shape)}, not {[blocks, lanes]}")
 
 
+def _need_windows(
+    x: Value,
+    w: Value,
+    beside: int,
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int],
+) -> None:
+    """Raises ``GraphError`` unless weights have as many dimensions as the operand in blocks has of
+    space, and so many ``beside``, and windows a length for each."""
+    need_rank(x, 4, 5)
+    rank = len(x.shape) - 3
+    need_rank(w, rank + beside, rank + beside)
+    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+
+
 def _conv_rule(
     x: Value,
     w: Value,
@@ -47,10 +63,7 @@ def _conv_rule(
     group: int = 1,
 ) -> Result:
     need_float(x, w, b)
-    need_rank(x, 4, 5)
-    rank = len(x.shape) - 3
-    need_rank(w, rank + 4, rank + 4)
-    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    _need_windows(x, w, 4, strides, pads, dilations)
     blocks, inner, *kernel, each, lanes = w.shape
     if group < 1 or blocks % group or (inner * group, each) != (x.shape[1], x.shape[-1]):
         msg = f"weights {list(w.shape)} do not fit blocks of channels {x} in {group} group(s)"
@@ -121,10 +134,7 @@ def _integer_rule(
     dilations: Sequence[int],
 ) -> Result:
     need_bytes(x)
-    need_rank(x, 4, 5)
-    rank = len(x.shape) - 3
-    need_rank(w, rank + 4, rank + 4)
-    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    _need_windows(x, w, 4, strides, pads, dilations)
     blocks, inner, *kernel, each, lanes = w.shape
     if w.dtype != I32 or (inner, each) != (-(-x.shape[1] // 2), x.shape[-1]):
         raise GraphError(f"weights {w} are no pairs for blocks of channels {x}")
@@ -193,10 +203,7 @@ def _depthwise_rule(
     dilations: Sequence[int],
 ) -> Result:
     need_float(x, w, b)
-    need_rank(x, 4, 5)
-    rank = len(x.shape) - 3
-    need_rank(w, rank + 2, rank + 2)
-    need_lengths(rank, strides=strides, pads=pads, dilations=dilations)
+    _need_windows(x, w, 2, strides, pads, dilations)
     blocks, *kernel, lanes = w.shape
     if (blocks, lanes) != (x.shape[1], x.shape[-1]):
         raise GraphError(f"weights {list(w.shape)} do not fit blocks of channels {x}")

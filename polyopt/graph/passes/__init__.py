@@ -32,14 +32,19 @@ from polyopt.graph.passes.rewrite import (
 )
 from polyopt.graph.winograd.select import UseWinograd
 
-_FOLDING: Final[tuple[Pass, ...]] = (
-    InferShapes(), IntegerProducts(), FoldConstants(), ExactSums(), FoldConstants(), FoldIdioms(),
-    FoldPads(), FoldBatchNorm(), FuseAttention(), MergeEqual(), RemoveDead(),
-)  # fmt: skip
+
+def _folding(pairs: int = 0) -> tuple[Pass, ...]:
+    """Passes of any machine, with dot products of so many ``pairs`` in a vector, or none."""
+    return (
+        InferShapes(), IntegerProducts(), FoldConstants(), ExactSums(lanes=pairs), FoldConstants(),
+        FoldIdioms(), FoldPads(), FoldBatchNorm(), FuseAttention(), MergeEqual(), RemoveDead(),
+    )  # fmt: skip
+
+
 #: they mark nodes, and so come after all that makes new ones
 _MARKING: Final[tuple[Pass, ...]] = (FuseConvBnRelu(), FuseResidualAdd())
 #: what ``compile_model`` runs on any machine; ``default_passes`` adds what depends on the target
-DEFAULT_PASSES: Final[tuple[Pass, ...]] = (*_FOLDING, *_MARKING)
+DEFAULT_PASSES: Final[tuple[Pass, ...]] = (*_folding(), *_MARKING)
 
 
 #: what may be done for speed: ``exact`` keeps the products and sums that a network is written with
@@ -60,8 +65,7 @@ def default_passes(target: str | Target = "native", *, numerics: str = "exact") 
     lanes = machine.lanes(4)
     fast = (UseWinograd(target=target),) if numerics == "fast" else ()
     forms = SelectLayout(lanes=lanes), *fast, PackWeights(lanes=lanes)
-    pairs = ExactSums(lanes=lanes if machine.has_packed_dots else 0)
-    folding = (pairs if each == ExactSums() else each for each in _FOLDING)
+    folding = _folding(lanes if machine.has_packed_dots else 0)
     return (*folding, *forms, MergeEqual(), RemoveDead(), *_MARKING)
 
 

@@ -137,6 +137,8 @@ class _Blocker:
         self.graph = graph
         self.lanes = lanes
         self.new = Builder(graph)
+        #: convolutions, and what each becomes
+        self.forms: dict[str, str] = {}
         #: tensor -> what it is called in blocks
         self.blocked: dict[str, str] = {}
         #: computed in blocks -> what it is called as ONNX has it; "" where nobody asked yet
@@ -186,7 +188,9 @@ class _Blocker:
 
     def _form(self, node: Node) -> str:
         """The operator that a convolution becomes; "" where it stays."""
-        return _form(self.graph, node, self.lanes)
+        if node.name not in self.forms:
+            self.forms[node.name] = _form(self.graph, node, self.lanes)
+        return self.forms[node.name]
 
     def _gains_alone(self, node: Node) -> bool:
         """Whether a convolution is better in blocks although its operand is not: one with groups

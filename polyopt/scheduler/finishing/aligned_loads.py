@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.codegen.helpers.nontemporal import LINE
 from polyopt.codegen.schedule.accesses import lowered_statement
-from polyopt.ir.expr import Affine, Binary, Const, Load, Unary
+from polyopt.ir.expr import Affine, Binary, Const, Load, Unary, without_subscripts
 from polyopt.scheduler.model.instances import trips
 from polyopt.transform.schedule.remark import Remark
 from polyopt.transform.schedule.tree import loops_of
@@ -77,22 +77,14 @@ def _neighbours(program: ScheduledProgram, loop: PlanLoop) -> tuple[ScalarType, 
     if not type_.is_float or type_.is_half or not all(map(_is_arithmetic, values)):
         return None
     loads = [load for value in values for load in _loads(value)]
-    if any(e.type != type_ for value in values for e in _parts(value)):
+    if any(e.type != type_ for value in values for e in without_subscripts(value)):
         return None
     near = sum(any(_is_next(load, other) for other in loads[:k]) for k, load in enumerate(loads))
     return (type_, near) if near else None
 
 
-def _parts(value: Expr) -> Iterator[Expr]:
-    """A value and its operands, without subscripts."""
-    yield value
-    if not isinstance(value, Load):
-        for child in value.children:
-            yield from _parts(child)
-
-
 def _loads(value: Expr) -> Iterator[Load]:
-    return (part for part in _parts(value) if isinstance(part, Load))
+    return (part for part in without_subscripts(value) if isinstance(part, Load))
 
 
 def _is_arithmetic(value: Expr) -> bool:
@@ -100,7 +92,7 @@ def _is_arithmetic(value: Expr) -> bool:
         isinstance(part, (Const, Load))
         or (isinstance(part, Binary) and part.op in _OPS)
         or (isinstance(part, Unary) and part.op == "neg")
-        for part in _parts(value)
+        for part in without_subscripts(value)
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from polyopt.analysis.footprint import bounding_box
 from polyopt.analysis.sets.count import Estimate, Number, counted
-from polyopt.ir.expr import Affine, Inside, Load
+from polyopt.ir.expr import Affine, without_subscripts
 from polyopt.isl import Map, dim_type
 from polyopt.memo import memo, memory
 from polyopt.transform.schedule.tree import copies_in, prefix_map
@@ -14,7 +14,6 @@ from polyopt.transform.schedule.tree import copies_in, prefix_map
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from polyopt.ir.expr import Expr
     from polyopt.isl import Set
     from polyopt.transform.schedule.program import ScheduledProgram
     from polyopt.transform.schedule.tree import PlanLoop, ScheduledStatement, SchedulePosition
@@ -133,22 +132,14 @@ def computed_bytes(program: ScheduledProgram, copy: ScheduledStatement) -> int:
         seen = {copy.statement.name}
         while waiting:
             statement = waiting.pop()
-            widest = max(widest, *(part.type.bytes for part in _parts(statement.value)))
+            parts = (p for p in without_subscripts(statement.value) if not isinstance(p, Affine))
+            widest = max(widest, statement.value.type.bytes, *(part.type.bytes for part in parts))
             inlined = {access.array for access in statement.reads} & program.inlined
             others = [s for s in program.scop.statements if s.array in inlined]
             waiting += [s for s in others if s.name not in seen]
             seen |= {s.name for s in others}
         known[key] = widest
     return known[key]
-
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    """A value and its operands, without subscripts and conditions on iterators."""
-    yield expr
-    if not isinstance(expr, Load):
-        for child in expr.children:
-            if not isinstance(child, (Affine, Inside)):
-                yield from _parts(child)
 
 
 def evaluations(program: ScheduledProgram, array: str, sizes: Mapping[str, int]) -> Number:
